@@ -3,6 +3,7 @@ package multixact
 import (
 	"encoding/binary"
 	"fmt"
+	"unsafe"
 )
 
 // FirstMulti is the lowest multi that PostgreSQL hands out; 0 is never one, so the multi after 0xFFFFFFFF is FirstMulti.
@@ -102,6 +103,16 @@ func (l Layout) Entry(page []byte, i int) uint64 {
 		return uint64(binary.NativeEndian.Uint32(page[4*i:]))
 	}
 	return binary.NativeEndian.Uint64(page[8*i:])
+}
+
+// OldEntries views bytes of old offsets pages, 4-byte aligned, as the entries they are.
+func OldEntries(b []byte) []uint32 {
+	return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
+}
+
+// NewEntries views bytes of new offsets pages, 8-byte aligned, as the entries they are.
+func NewEntries(b []byte) []uint64 {
+	return unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/8)
 }
 
 // SetEntry writes the i-th offset of a page of the offsets SLRU; an old page keeps the low 32 bits.
