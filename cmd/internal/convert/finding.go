@@ -1,0 +1,192 @@
+package convert
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/mxwiden/mxwiden/kernels/multixact"
+	"github.com/mxwiden/mxwiden/mmapio/slru"
+)
+
+// A Kind is what is wrong.
+type Kind string
+
+// The kinds of findings. Of the first four, rewrite refuses all and widen only a missing segment: the others it carries as
+// they are.
+const (
+	MissingSegment Kind = "members segment is missing"
+	NegativeLength Kind = "length is below zero"
+	PastRange      Kind = "members run past the live range"
+	TwoUpdaters    Kind = "more than one updating member"
+	ShortSegment   Kind = "segment is short"
+	NotLinked      Kind = "segment is copied, not linked"
+	KeptAtBoundary Kind = "multi is kept, where pg_upgrade loses it"
+	FreshCluster   Kind = "new cluster knows nothing of the old multis"
+	Forced         Kind = "refusal is overridden by --force"
+)
+
+// A Finding is something that whoever runs the conversion should know: of a multi, of a segment, or of a cluster.
+type Finding struct {
+	Kind    Kind   `json:"kind"`
+	Multi   uint32 `json:"multi,omitempty"`
+	Segment string `json:"segment,omitempty"` // under pg_multixact, as "members/0A01"
+	Page    int64  `json:"page,omitempty"`    // of the offsets SLRU, where Multi is given
+	Text    string `json:"text"`
+}
+
+// String is the finding in a line.
+func (f Finding) String() string {
+	switch {
+	case f.Multi != 0:
+		return fmt.Sprintf("multi %d (offsets page %d): %s: %s", f.Multi, f.Page, f.Kind, f.Text)
+	case f.Segment != "":
+		return fmt.Sprintf("pg_multixact/%s: %s: %s", f.Segment, f.Kind, f.Text)
+	}
+	return fmt.Sprintf("%s: %s", f.Kind, f.Text)
+}
+
+// kept is how many findings of a kind are kept; beyond it they are only counted. shown is how many of them an error lists.
+const (
+	kept  = 1000
+	shown = 20
+)
+
+// findings gathers what the workers find.
+type findings struct {
+	mu    sync.Mutex
+	list  []Finding
+	count map[Kind]int
+}
+
+func (f *findings) add(list ...Finding) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.count == nil {
+		f.count = map[Kind]int{}
+	}
+	for _, finding := range list {
+		if f.count[finding.Kind]++; f.count[finding.Kind] <= kept {
+			f.list = append(f.list, finding)
+		}
+	}
+}
+
+// sorted is the findings kept of some kinds, or of all, in the order of multis within each kind.
+func (f *findings) sorted(kinds ...Kind) []Finding {
+	list := slices.Clone(f.list)
+	if len(kinds) > 0 {
+		list = slices.DeleteFunc(list, func(f Finding) bool { return !slices.Contains(kinds, f.Kind) })
+	}
+	slices.SortStableFunc(list, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Multi, b.Multi), cmp.Compare(a.Segment, b.Segment))
+	})
+	return list
+}
+
+// A RefusedError says why a cluster can't be converted: everything that is wrong, up to a limit.
+type RefusedError struct {
+	Mode     Mode
+	Findings []Finding
+	Count    map[Kind]int
+}
+
+// Error lists the first findings and says how many there are of each kind.
+func (e *RefusedError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "mode %s can't convert this pg_multixact:", e.Mode)
+	for i, f := range e.Findings {
+		if i == shown {
+			break
+		}
+		fmt.Fprintf(&b, "\n  %s", f)
+	}
+	kinds := make([]string, 0, len(e.Count))
+	missing := false
+	for kind, n := range e.Count {
+		kinds = append(kinds, fmt.Sprintf("%d: %s", n, kind))
+		missing = missing || kind == MissingSegment
+	}
+	slices.Sort(kinds)
+	fmt.Fprintf(&b, "\n  in all: %s", strings.Join(kinds, "; "))
+	if missing {
+		b.WriteString("\n  restore the missing segments from a backup of the old cluster")
+	} else {
+		b.WriteString("\n  --mode=widen carries such multis as they are; or find the rows that refer to them in the old cluster and rewrite these")
+	}
+	return b.String()
+}
+
+// refusal is an error if anything found keeps mode from converting.
+func (f *findings) refusal(mode Mode) error {
+	kinds := []Kind{MissingSegment}
+	if mode == Rewrite {
+		kinds = append(kinds, NegativeLength, PastRange, TwoUpdaters)
+	}
+	e := &RefusedError{Mode: mode, Findings: f.sorted(kinds...), Count: map[Kind]int{}}
+	if len(e.Findings) == 0 {
+		return nil
+	}
+	for _, kind := range kinds {
+		if f.count[kind] > 0 {
+			e.Count[kind] = f.count[kind]
+		}
+	}
+	return e
+}
+
+// inspect counts the valid multis of a run and lists what is wrong with its offsets. It looks closely only where the counts or
+// the bounds of the entries say that there is something to see.
+func (s *source) inspect(r multixact.Run) (valid int, list []Finding) {
+	steps := r.Steps()
+	if steps.Falling > 0 || s.suspicious(r) {
+		for i := range r.Len() {
+			list = append(list, s.inspectMulti(r, i)...)
+		}
+	}
+	return steps.Rising, list
+}
+
+// suspicious reports whether an entry of the run may be past the live range, or a member that it points to in a missing segment.
+func (s *source) suspicious(r multixact.Run) bool {
+	lowest, highest := r.Bounds()
+	if highest == 0 {
+		return false
+	}
+	if s.live.Unwrap(uint64(highest)) > s.live.Unwrap(s.live.NextOffset) || s.live.MembersWrap() && lowest < s.live.First && uint64(highest) > s.live.NextOffset {
+		return true
+	}
+	return len(s.members.Missing(s.memberSegment(uint64(lowest)), s.memberSegment(uint64(highest))+1)) > 0
+}
+
+func (s *source) memberSegment(offset uint64) int64 {
+	return s.layout.MemberPage(offset) / slru.PagesPerSegment
+}
+
+// inspectMulti lists what is wrong with the i-th multi of a run.
+func (s *source) inspectMulti(r multixact.Run, i int) (list []Finding) {
+	multi := r.First + uint32(i)
+	found := func(kind Kind, format string, args ...any) {
+		list = append(list, Finding{Kind: kind, Multi: multi, Page: s.layout.OffsetPage(multi), Text: fmt.Sprintf(format, args...)})
+	}
+	offset, length := r.Extent(i)
+	end := r.Entries[i+1]
+	switch {
+	case offset == 0 || end == 0 || end == offset:
+		return nil // a hole
+	case length == 0:
+		found(NegativeLength, "offset %d, next offset %d, length %d", offset, end, int32(end-offset))
+		return list
+	case s.live.Unwrap(uint64(offset))+uint64(length) > s.live.Unwrap(s.live.NextOffset):
+		found(PastRange, "offset %d, %d members, nextOffset %d", offset, length, s.live.NextOffset)
+		return list
+	}
+	for lo, hi := range multixact.Slots(offset, length) {
+		for _, gap := range s.members.Missing(s.memberSegment(lo), s.memberSegment(hi-1)+1) {
+			found(MissingSegment, "it has members in members/%s", slru.Short.Name(gap.Lo))
+		}
+	}
+	return list
+}

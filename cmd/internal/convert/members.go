@@ -1,0 +1,125 @@
+package convert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/mxwiden/mxwiden/kernels/multixact"
+	"github.com/mxwiden/mxwiden/mmapio"
+	"github.com/mxwiden/mxwiden/mmapio/slru"
+)
+
+// lastMembersPage is the page that the new members end with: the one of nextOffset where the new server expects it, in mode
+// rewrite only as far as there are members, which is what pg_upgrade leaves.
+func (c *conversion) lastMembersPage() int64 {
+	if c.Mode == Rewrite {
+		return c.src.layout.MemberPage(max(c.next-1, 1))
+	}
+	return c.src.layout.MemberPage(c.next)
+}
+
+// membersSegment is a segment of the new members, as long as it has to be.
+func (c *conversion) membersSegment(no int64) segment {
+	return segment{no, min(slru.PagesPerSegment, c.lastMembersPage()+1-no*slru.PagesPerSegment)}
+}
+
+// writeMembers writes the new members segments that are listed, batch by batch.
+func (c *conversion) writeMembers(ctx context.Context, numbers []int64, fill func(w *worker, no int64, window []byte) error) error {
+	return c.parallel(ctx, (len(numbers)+batch-1)/batch, func(w *worker, piece int) error {
+		var segments []segment
+		for _, no := range numbers[piece*batch : min((piece+1)*batch, len(numbers))] {
+			segments = append(segments, c.membersSegment(no))
+		}
+		return c.write(w, "members", slru.Long, segments, func(i int, window []byte) error {
+			return fill(w, segments[i].no, window)
+		})
+	})
+}
+
+// rewriteMembers writes the one member that is kept of each valid multi.
+func (c *conversion) rewriteMembers(ctx context.Context) error {
+	numbers := make([]int64, c.lastMembersPage()/slru.PagesPerSegment+1)
+	for i := range numbers {
+		numbers[i] = int64(i)
+	}
+	layout := c.src.layout
+	perSegment := uint64(layout.MembersPerPage()) * slru.PagesPerSegment
+	return c.writeMembers(ctx, numbers, func(w *worker, no int64, window []byte) error {
+		clear(window)
+		selection := multixact.Selection{Layout: layout, Old: w.memberPage, TwoUpdaters: func(multi uint32) {
+			c.add(Finding{Kind: TwoUpdaters, Multi: multi, Page: layout.OffsetPage(multi), Text: "pg_upgrade stops at it"})
+		}}
+		slot, end := max(uint64(no)*perSegment, 1), min(uint64(no+1)*perSegment, c.next)
+		for u := c.numbers.unitOf(slot); slot < end; u++ {
+			r, err := w.run(c.src.unit(u))
+			if err != nil {
+				return err
+			}
+			at := multixact.Cursor{Multi: r.Skip(int(slot - c.numbers.base[u])), Slot: slot}
+			if at, err = selection.Fill(window, no*slru.PagesPerSegment, r, at, end); err != nil {
+				return err
+			}
+			slot = at.Slot
+		}
+		return nil
+	})
+}
+
+// splitMembers lists the new members segments of mode widen: those that are carried, since they keep their place, and those
+// that are rebuilt: past the wrap, the one that the new server will write to, and those too short to be read.
+func (c *conversion) splitMembers() (carried, rebuilt []int64) {
+	s := c.src
+	last := c.lastMembersPage() / slru.PagesPerSegment
+	firstRebuilt := min(s.memberSegment(multixact.OffsetSpace), last)
+	for no := s.memberSegment(c.widening.First()); no <= last; no++ {
+		_, size, ok := s.members.File(no)
+		switch {
+		case no >= firstRebuilt || ok && size != s.members.SegmentBytes():
+			rebuilt = append(rebuilt, no)
+		case ok:
+			carried = append(carried, no)
+		}
+	}
+	return carried, rebuilt
+}
+
+// widenMembers carries and rebuilds the members segments of mode widen.
+func (c *conversion) widenMembers(ctx context.Context) error {
+	s := c.src
+	carry, rebuild := c.splitMembers()
+	if err := c.carry(ctx, carry); err != nil {
+		return err
+	}
+	return c.writeMembers(ctx, rebuild, func(w *worker, no int64, window []byte) error {
+		return c.widening.Members(s.layout, window, no*slru.PagesPerSegment, w.memberPage)
+	})
+}
+
+// carry brings old members segments to their new names without looking into them.
+func (c *conversion) carry(ctx context.Context, numbers []int64) error {
+	c.Verbose("carrying %d members segments by %s", len(numbers), c.Copy)
+	return c.parallel(ctx, (len(numbers)+batch-1)/batch, func(_ *worker, piece int) error {
+		for _, no := range numbers[piece*batch : min((piece+1)*batch, len(numbers))] {
+			from, size, _ := c.src.members.File(no)
+			name := filepath.Join("members", slru.Long.Name(no))
+			to := filepath.Join(c.place.build, name)
+			err := mmapio.CarryFile(to, from, c.Copy, c.place.perm)
+			if errors.Is(err, mmapio.ErrNotLinkable) {
+				c.add(Finding{Kind: NotLinked, Segment: "members/" + slru.Short.Name(no), Text: err.Error()})
+				err = mmapio.CarryFile(to, from, mmapio.AutoCopy, c.place.perm)
+			}
+			if err != nil {
+				return err
+			}
+			// a segment that was cut while it was carried would be lost silently
+			if info, err := os.Stat(to); err != nil || info.Size() != size {
+				return errors.Join(err, fmt.Errorf("%s: expected %d bytes after carrying it to %s", from, size, to))
+			}
+			c.record(&c.carried, File{name, size, howCarried})
+		}
+		return nil
+	})
+}

@@ -1,0 +1,223 @@
+package convert
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/mxwiden/mxwiden/mmapio"
+	"github.com/mxwiden/mxwiden/mmapio/pgdata"
+)
+
+// A place is where the result goes. It is built beside it, and put there whole or not at all.
+type place struct {
+	path  string // the folder that gets a pg_multixact
+	build string // where that is built
+	probe string // an existing folder on the same file system
+	perm  mmapio.Perm
+
+	prepare func() error              // before the first file is written
+	put     func(c *conversion) error // the result is built and synced: put it where readers look
+	discard func() error              // whatever was built goes
+	release func()
+}
+
+// openPlace looks at where the result is to go and refuses what can't take it. Nothing is written.
+func (c *conversion) openPlace() (*place, error) {
+	if c.NewDir != "" {
+		return c.openCluster()
+	}
+	return c.openOutput()
+}
+
+func (p *place) Close() {
+	if p.release != nil {
+		p.release()
+	}
+}
+
+// begin makes the empty folders that the result is built in.
+func (p *place) begin() error {
+	if err := p.prepare(); err != nil {
+		return err
+	}
+	for _, dir := range []string{p.build, filepath.Join(p.build, "offsets"), filepath.Join(p.build, "members")} {
+		if err := mmapio.MkdirPerm(dir, p.perm); err != nil {
+			return p.undo(err)
+		}
+	}
+	return nil
+}
+
+func (p *place) commit(c *conversion) error { return p.put(c) }
+
+// undo removes what was built, after err.
+func (p *place) undo(err error) error { return errors.Join(err, p.discard()) }
+
+// inside refuses a path within the old cluster, in which nothing is ever written.
+func (c *conversion) inside(path string) error {
+	old, err := filepath.EvalSymlinks(c.src.dir.Path)
+	if err != nil {
+		return err
+	}
+	if old, err = filepath.Abs(old); err != nil {
+		return err
+	}
+	if path, err = existing(path); err != nil {
+		return err
+	}
+	if rel, err := filepath.Rel(old, path); err == nil && rel != ".." && !strings.HasPrefix(rel, "../") {
+		return fmt.Errorf("%s is inside the old cluster %s, in which nothing is ever written: choose a folder elsewhere", path, old)
+	}
+	return nil
+}
+
+// existing is the nearest folder above path, or path itself, that is there: absolute and without symbolic links.
+func existing(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	for err == nil {
+		var real string
+		if real, err = filepath.EvalSymlinks(path); err == nil {
+			return real, nil
+		}
+		if !errors.Is(err, os.ErrNotExist) || path == filepath.Dir(path) {
+			break
+		}
+		path, err = filepath.Dir(path), nil
+	}
+	return "", err
+}
+
+// The names in an output folder. What is partial is the sign of a run that is going on, or has died.
+const (
+	partialName  = "pg_multixact.partial"
+	resultName   = "pg_multixact"
+	manifestName = "mxwiden_manifest.json"
+)
+
+// openOutput takes a folder that does not exist or is empty, or holds what a run that died there left.
+func (c *conversion) openOutput() (*place, error) {
+	if err := c.inside(c.Output); err != nil {
+		return nil, err
+	}
+	probe, err := existing(c.Output)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(c.Output)
+	absent := errors.Is(err, os.ErrNotExist)
+	if err != nil && !absent {
+		return nil, fmt.Errorf("looking into the output folder: %w", err)
+	}
+	names := map[string]bool{}
+	for _, entry := range entries {
+		names[entry.Name()] = true
+	}
+	if dead := names[partialName]; len(names) > 0 && (!dead || names[resultName]) {
+		return nil, fmt.Errorf("output folder %s is not empty: name one that does not exist, or is empty", c.Output)
+	}
+	p := &place{path: c.Output, build: filepath.Join(c.Output, partialName), probe: probe, perm: c.src.dir.Perm}
+	if os.Geteuid() != 0 {
+		p.perm.UID, p.perm.GID = -1, -1
+	}
+	manifest := filepath.Join(c.Output, manifestName)
+	p.prepare = func() error {
+		if absent {
+			if err := os.MkdirAll(filepath.Dir(c.Output), 0o777); err != nil {
+				return err
+			}
+			if err := mmapio.MkdirPerm(c.Output, p.perm); err != nil {
+				return err
+			}
+		}
+		unlock, err := pgdata.Lock(c.Output)
+		if err != nil {
+			return err
+		}
+		p.release = func() { unlock() }
+		return os.RemoveAll(p.build)
+	}
+	p.put = func(c *conversion) error {
+		if err := c.writeManifest(manifest); err != nil {
+			return err
+		}
+		if err := os.Rename(p.build, filepath.Join(c.Output, resultName)); err != nil {
+			return err
+		}
+		if c.Sync == mmapio.NoSync {
+			return nil
+		}
+		return errors.Join(mmapio.SyncDir(c.Output), mmapio.SyncDir(filepath.Dir(c.Output)))
+	}
+	p.discard = func() error {
+		err := errors.Join(os.RemoveAll(p.build), os.RemoveAll(manifest))
+		if absent {
+			err = errors.Join(err, os.Remove(c.Output))
+		}
+		return err
+	}
+	return p, nil
+}
+
+// A need is what a conversion writes, and how much of the room on the file system it takes.
+type need struct{ bytes, room int64 }
+
+// need is known once the new nextOffset is.
+func (c *conversion) need() need {
+	s := c.src
+	block := int64(s.layout.BlockSize())
+	var n need
+	for i := range s.units() {
+		n.bytes += s.unit(i).pages * block
+	}
+	if c.Mode == Rewrite {
+		n.bytes += (c.lastMembersPage() + 1) * block
+		n.room = n.bytes
+		return n
+	}
+	carried, rebuilt := c.splitMembers()
+	for _, no := range rebuilt {
+		n.bytes += c.membersSegment(no).pages * block
+	}
+	n.room = n.bytes
+	n.bytes += int64(len(carried)) * s.members.SegmentBytes()
+	if c.Copy != mmapio.Link && c.Copy != mmapio.Clone {
+		n.room = n.bytes
+	}
+	return n
+}
+
+// checkCopy settles how members segments are carried, and refuses a method that can't work where they go.
+func (c *conversion) checkCopy() error {
+	carried, _ := c.splitMembers()
+	if c.Mode == Rewrite || len(carried) == 0 || c.Check {
+		return nil
+	}
+	sample, _, _ := c.src.members.File(carried[0])
+	if c.Copy != mmapio.AutoCopy {
+		return mmapio.CheckCopy(sample, c.place.probe, c.Copy, c.place.perm)
+	}
+	if err := mmapio.CheckCopy(sample, c.place.probe, mmapio.Clone, c.place.perm); err == nil {
+		c.Copy = mmapio.Clone
+	}
+	return nil
+}
+
+// checkSpace refuses a file system without room, before anything is written.
+func (c *conversion) checkSpace() error {
+	need := c.need()
+	free, err := mmapio.FreeBytes(c.place.probe)
+	if err != nil {
+		return err
+	}
+	c.Verbose("the result takes %s; %s has %s free", humanize.IBytes(uint64(need.room)), c.place.probe, humanize.IBytes(free))
+	if uint64(need.room) > free {
+		return fmt.Errorf("no room: the result takes %s (%d bytes), the file system of %s has %s (%d bytes) free; free some or choose another",
+			humanize.IBytes(uint64(need.room)), need.room, c.place.path, humanize.IBytes(free), free)
+	}
+	return nil
+}
