@@ -21,7 +21,7 @@ func main() {
 	number(&s.FirstOffset, "first-offset", 1, "the slot of its first member")
 	number(&s.Count, "count", 1000000, "multis; their numbers wrap at 2^32")
 	flag.IntVar(&s.MinMembers, "min-members", 1, "members a multi, at least")
-	flag.IntVar(&s.MaxMembers, "max-members", 1, "members a multi, at most (default min-members)")
+	flag.IntVar(&s.MaxMembers, "max-members", 0, "members a multi, at most; min-members if that is more")
 	flag.Float64Var(&s.Updaters, "updaters", 0, "share of multis with an updater, 0 to 1")
 	flag.Float64Var(&s.Holes, "holes", 0, "share of multis lost in crashes, 0 to 1")
 	flag.IntVar(&s.HoleRun, "hole-run", 1, "multis lost in a crash, one after the other")

@@ -49,9 +49,9 @@ const (
 	crowd = 8    // rows that sessions hold together: half of them commit
 )
 
-// Consume makes n multis or more (some 1.8 for each of n rows) on a running server of any version from 10 on, in rows of the table mxwiden,
-// which refer to them afterwards: most by the subtransactions of one session, a few by four sessions that hold the same
-// rows together. It can be called again for more.
+// Consume makes n multis or more (some 2.5 in each of n rows) on a running server of any version from 10 on. The rows of the
+// table mxwiden refer to them afterwards. Most are made by the subtransactions of one session, a few by four sessions that hold
+// the same rows together. It can be called again for more.
 func Consume(ctx context.Context, c *Cluster, n int) error {
 	conn, err := c.Connect(ctx, "postgres")
 	if err != nil {

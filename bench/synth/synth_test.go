@@ -50,8 +50,14 @@ func pages(t *testing.T, dir, name string, block int) multixact.Pages {
 	if foreign := d.Foreign(); len(foreign) > 0 {
 		t.Fatalf("%s holds %v", name, foreign)
 	}
-	buf := make([]byte, block)
-	return func(n int64) ([]byte, error) { return buf, d.ReadPage(n, buf) }
+	buf, held := make([]byte, block), int64(-1)
+	return func(n int64) ([]byte, error) {
+		if n == held {
+			return buf, nil
+		}
+		held = n
+		return buf, d.ReadPage(n, buf)
+	}
 }
 
 // control is what pg_control says.

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/mxwiden/mxwiden/kernels/multixact"
 	"github.com/mxwiden/mxwiden/mmapio/slru"
@@ -104,7 +105,8 @@ func (w *writer) jump(offset uint32) {
 // the first on one, which the server then makes (TrimMultiXact). The first pages of both are there from initdb on.
 func (w *writer) finish(ahead bool) {
 	if ahead {
-		w.layout.SetEntry(w.offsets.page(w.layout.OffsetPage(w.multi)), w.layout.OffsetEntry(w.multi), uint64(w.next))
+		end := max(w.next, 1) // nextOffset is 0 then: the entry will not be, until the server starts again
+		w.layout.SetEntry(w.offsets.page(w.layout.OffsetPage(w.multi)), w.layout.OffsetEntry(w.multi), uint64(end))
 	}
 	if page := w.layout.OffsetPage(w.multi); page == 0 || w.layout.OffsetEntry(w.multi) != 0 {
 		w.offsets.page(page)
@@ -112,8 +114,10 @@ func (w *writer) finish(ahead bool) {
 	if page := w.layout.MemberPage(uint64(w.next)); page == 0 || w.layout.MemberSlot(uint64(w.next)) != 0 {
 		w.members.page(page)
 	}
-	w.offsets.flush()
-	w.members.flush()
+	for _, s := range []*segments{w.offsets, w.members} {
+		s.flush()
+		s.wait()
+	}
 }
 
 func (w *writer) err() error {
@@ -123,7 +127,8 @@ func (w *writer) err() error {
 	return w.members.err
 }
 
-// segments is an SLRU that is written a segment at a time. A segment that comes up again is read back. Its first error stays in err.
+// segments is an SLRU that is written a segment at a time, in the background. A segment that comes up again is read back. Its
+// first error stays in err.
 type segments struct {
 	dir   string
 	block int
@@ -133,10 +138,15 @@ type segments struct {
 	no   int64 // the segment that is held, -1 for none,
 	buf  []byte
 	held int // and its length in pages
+
+	spare   []byte // the segment that is being written, or nothing
+	writing sync.WaitGroup
+	failure error
 }
 
 func newSegments(dir string, block int) *segments {
-	return &segments{dir: dir, block: block, pages: map[int64]int{}, no: -1, buf: make([]byte, slru.PagesPerSegment*block)}
+	size := slru.PagesPerSegment * block
+	return &segments{dir: dir, block: block, pages: map[int64]int{}, no: -1, buf: make([]byte, size), spare: make([]byte, size)}
 }
 
 // page is page n of the SLRU, to be written to until the next call. The segment becomes long enough to hold it.
@@ -155,20 +165,33 @@ func (s *segments) path(no int64) string { return filepath.Join(s.dir, slru.Shor
 func (s *segments) load(no int64) {
 	clear(s.buf)
 	s.no, s.held = no, s.pages[no]
-	if s.held == 0 || s.err != nil {
+	if s.held == 0 {
 		return
 	}
+	s.wait()
 	before, err := os.ReadFile(s.path(no))
 	copy(s.buf, before)
-	s.err = err
+	if s.err == nil {
+		s.err = err
+	}
 }
 
+// flush begins to write the segment that is held.
 func (s *segments) flush() {
-	if s.no < 0 || s.err != nil {
+	if s.no < 0 {
 		return
 	}
+	s.wait()
 	s.pages[s.no] = s.held
-	if err := os.WriteFile(s.path(s.no), s.buf[:s.held*s.block], 0o600); err != nil {
-		s.err = fmt.Errorf("writing a segment: %w", err)
+	path, segment := s.path(s.no), s.buf[:s.held*s.block]
+	s.buf, s.spare = s.spare, s.buf
+	s.writing.Go(func() { s.failure = os.WriteFile(path, segment, 0o600) })
+}
+
+// wait waits until what flush began is done.
+func (s *segments) wait() {
+	s.writing.Wait()
+	if s.err == nil && s.failure != nil {
+		s.err = fmt.Errorf("writing a segment: %w", s.failure)
 	}
 }
