@@ -3,142 +3,192 @@ package mmapio
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
 
-// A CopyMethod is how a file is brought elsewhere unread.
+// A CopyMethod is how a file is brought to a new place without being looked into.
 type CopyMethod uint8
 
-// The methods. AutoCopy clones where the file system can, else uses copy_file_range, else reads and writes; each of the others
-// is what its name says, and fails where that can't be done.
 const (
-	AutoCopy CopyMethod = iota
-	Copy
-	Clone
-	CopyFileRange
-	Link
+	AutoCopy      CopyMethod = iota // the first of Clone, CopyFileRange and Copy that the file system can
+	Copy                            // read and write
+	Clone                           // share the blocks until one of the two is written to (FICLONE)
+	CopyFileRange                   // let the file system copy (copy_file_range)
+	Link                            // a second name of the same file
 )
 
+// String is the method in words as they stand on a command line.
 func (m CopyMethod) String() string {
-	return [...]string{"clone or copy_file_range", "copy", "clone", "copy_file_range", "link"}[m]
+	return [...]string{"auto", "copy", "clone", "copy-file-range", "link"}[m]
 }
 
-// ErrNotLinkable is wrapped where a file can't be linked because its owner or mode is not what the link needs: changing it
-// would reach through the link. The file can still be copied.
-var ErrNotLinkable = errors.New("can't be linked")
+// ErrNotLinkable is wrapped, with the reason, where Link cannot or must not be used for a file that could be copied.
+var ErrNotLinkable = errors.New("not to be linked")
 
-// CarryFile makes dst, which must not exist, hold exactly the bytes of src, or be a second name of it.
+// errUnfit is the ErrNotLinkable of a file by its looks.
+var errUnfit = fmt.Errorf("%w for what it is", ErrNotLinkable)
+
+// CarryFile makes a new file dst that holds exactly the bytes of src, with the mode and owner of perm. Src is only read. Link is
+// refused with an error that wraps ErrNotLinkable where the file system cannot, and where src has not mode and owner of perm already, since a change
+// would reach through the link. After an error there is no dst, unless it existed before.
 func CarryFile(dst, src string, m CopyMethod, perm Perm) error {
-	in, err := os.Open(src)
-	if err != nil {
-		return err
+	if err := carry(dst, src, m, perm); err != nil {
+		return fmt.Errorf("carrying %s to %s by %s: %w", src, dst, m, err)
 	}
-	defer in.Close()
+	return nil
+}
+
+func carry(dst, src string, m CopyMethod, perm Perm) error {
 	if m == Link {
-		return link(dst, in, perm)
-	}
-	out, err := perm.create(dst)
-	if err != nil {
-		return err
-	}
-	if err := carry(out, in, m); err != nil {
-		return errors.Join(fmt.Errorf("carrying %s to %s: %w", src, dst, err), out.Close())
-	}
-	return out.Close()
-}
-
-func link(dst string, src *os.File, perm Perm) error {
-	info, err := src.Stat()
-	if err != nil {
-		return err
-	}
-	if !perm.fits(info) {
-		uid, gid := owner(info)
-		return fmt.Errorf("%s: %w: its mode is %04o and its owner %d:%d, and they would have to be %04o and %d:%d",
-			src.Name(), ErrNotLinkable, info.Mode().Perm(), uid, gid, perm.File, perm.UID, perm.GID)
-	}
-	return os.Link(src.Name(), dst)
-}
-
-// carry copies the whole of in by one method, or, for AutoCopy, by the first that works.
-func carry(out, in *os.File, m CopyMethod) error {
-	info, err := in.Stat()
-	if err != nil {
-		return err
-	}
-	if m == Clone || m == AutoCopy {
-		if err := reflink(out, in); err == nil || m == Clone {
+		if err := perm.linkable(src); err != nil {
 			return err
 		}
+		return link(dst, src)
 	}
-	if m == CopyFileRange || m == AutoCopy {
-		done, err := copyAll(out, in, info.Size())
-		if err == nil || m == CopyFileRange || done > 0 || !unsupported(err) {
-			return err
-		}
+	from, err := open(src)
+	if err != nil {
+		return err
 	}
-	n, err := io.Copy(struct{ io.Writer }{out}, in) // the bare Writer keeps io.Copy from copy_file_range
-	if err == nil && n != info.Size() {
-		err = fmt.Errorf("it has %d bytes, %d of which could be read: %w", info.Size(), n, io.ErrUnexpectedEOF)
+	defer from.close()
+	to, err := create(dst, perm)
+	if err != nil {
+		return err
+	}
+	if err = errors.Join(to.fill(from, m), to.close()); err != nil {
+		return errors.Join(err, os.Remove(dst))
+	}
+	return nil
+}
+
+// CheckCopy says before any work whether m can bring srcFile, and files like it, into dstDir, by doing so once to a temporary
+// name there, which it removes. The error says why not, and what to use instead. A file that must not be linked for its own mode
+// or owner is none: CarryFile tells that of each file.
+func CheckCopy(srcFile, dstDir string, m CopyMethod, perm Perm) error {
+	dir, err := os.MkdirTemp(dstDir, ".probe-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	err = carry(filepath.Join(dir, "file"), srcFile, m, perm)
+	switch {
+	case err == nil || errors.Is(err, errUnfit):
+		return nil
+	case !unsupported(err) && !errors.Is(err, ErrNotLinkable):
+		return fmt.Errorf("trying to %s %s into %s: %w", m, srcFile, dstDir, err)
+	case m == CopyFileRange:
+		return fmt.Errorf("%s cannot bring %s into %s: %w; use copy", m, srcFile, dstDir, err)
+	}
+	return fmt.Errorf("%s cannot bring %s into %s: %w; use copy-file-range or copy", m, srcFile, dstDir, err)
+}
+
+// linkable says why a file must not be linked by its looks.
+func (p Perm) linkable(path string) error {
+	var st unix.Stat_t
+	if err := (file{path: path}).retry("lstat", func() error { return unix.Lstat(path, &st) }); err != nil {
+		return err
+	}
+	reason := p.misfit(st)
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		reason = "it is no regular file"
+	}
+	if reason != "" {
+		return fmt.Errorf("%w: %s", errUnfit, reason)
+	}
+	return nil
+}
+
+// link gives src a second name. What fails for a reason that lies in src or the file system wraps ErrNotLinkable.
+func link(dst, src string) error {
+	err := os.Link(src, dst)
+	reason := ""
+	switch {
+	case errors.Is(err, unix.EXDEV):
+		reason = "the two are not on the same file system"
+	case errors.Is(err, unix.EPERM):
+		reason = "the file system has no links, or fs.protected_hardlinks forbids them to who does not own the file"
+	case errors.Is(err, unix.EMLINK):
+		reason = "it has as many links as the file system allows"
+	case unsupported(err):
+		reason = "the file system has no links"
+	default:
+		return err
+	}
+	return fmt.Errorf("%w: %s: %w", ErrNotLinkable, reason, err)
+}
+
+// fill gives the new file the bytes of from.
+func (f file) fill(from file, m CopyMethod) error {
+	st, err := from.stat()
+	if err != nil {
+		return err
+	}
+	switch m {
+	case Copy:
+		return f.copyBytes(from, st.Size)
+	case Clone:
+		return explain(f.clone(from))
+	case CopyFileRange:
+		return explain(f.copyWhole(from, st.Size))
+	}
+	err = f.clone(from)
+	if unsupported(err) {
+		err = f.copyWhole(from, st.Size)
+	}
+	if unsupported(err) {
+		err = f.copyBytes(from, st.Size)
 	}
 	return err
 }
 
-// copyAll copies size bytes by copy_file_range.
-func copyAll(out, in *os.File, size int64) (done int64, err error) {
-	for done < size {
-		n, err := copyRange(out, in, int(size-done))
+func (f file) copyWhole(from file, size int64) error {
+	for off := int64(0); off < size; {
+		n, err := f.copyRange(from, off, size-off)
 		if err != nil {
-			return done, fmt.Errorf("copy_file_range: %w", err)
+			return err
 		}
 		if n == 0 {
-			return done, fmt.Errorf("it has %d bytes, %d of which could be read: %w", size, done, io.ErrUnexpectedEOF)
+			return from.ended(off)
 		}
-		done += int64(n)
+		off += int64(n)
 	}
-	return done, nil
+	return nil
 }
 
-// unsupported reports whether a file system, or a pair of them, can't do what was asked of it, as opposed to failing at it.
+var buffers = sync.Pool{New: func() any { return new([256 << 10]byte) }}
+
+func (f file) copyBytes(from file, size int64) error {
+	buffer := buffers.Get().(*[256 << 10]byte)
+	defer buffers.Put(buffer)
+	for off := int64(0); off < size; {
+		piece := buffer[:min(size-off, int64(len(buffer)))]
+		if err := from.read(piece, off); err != nil {
+			return err
+		}
+		if err := f.write(piece, off); err != nil {
+			return err
+		}
+		off += int64(len(piece))
+	}
+	return nil
+}
+
+// unsupported tells that a file system cannot do what it was asked, from that it failed at it. Of a device without the call ENOTTY comes, of
+// a file system that only sometimes can EINVAL.
 func unsupported(err error) bool {
-	for _, no := range []error{unix.ENOTSUP, unix.EOPNOTSUPP, unix.EXDEV, unix.EINVAL, unix.ENOSYS, unix.ENOTTY} {
-		if errors.Is(err, no) {
-			return true
-		}
-	}
-	return false
+	return errors.Is(err, errors.ErrUnsupported) || errors.Is(err, unix.EXDEV) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTTY)
 }
 
-// CheckCopy says before any work whether files like src can be brought to a folder by a method. Only names in dir are made,
-// and removed again; src is read, and with Link gets a second name for a moment.
-func CheckCopy(src, dir string, m CopyMethod, perm Perm) error {
-	if m == AutoCopy || m == Copy {
-		return nil
-	}
-	tmp, err := os.MkdirTemp(dir, ".mxwiden-probe-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(tmp)
-	err = CarryFile(filepath.Join(tmp, "probe"), src, m, perm)
+// explain puts into words why a file system cannot.
+func explain(err error) error {
 	switch {
-	case err == nil, errors.Is(err, ErrNotLinkable):
-		return nil
 	case errors.Is(err, unix.EXDEV):
-		return fmt.Errorf("--%s: %s is on another file system than %s: leave the option out, or use --copy: %w", m.flag(), src, dir, err)
+		return fmt.Errorf("the two are not on the same file system: %w", err)
 	case unsupported(err):
-		return fmt.Errorf("--%s: the file system of %s can't do it: leave the option out, or use --copy: %w", m.flag(), dir, err)
+		return fmt.Errorf("the file system cannot do it: %w", err)
 	}
 	return err
-}
-
-func (m CopyMethod) flag() string {
-	if m == CopyFileRange {
-		return "copy-file-range"
-	}
-	return m.String()
 }

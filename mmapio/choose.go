@@ -1,6 +1,7 @@
 package mmapio
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -9,118 +10,163 @@ import (
 	"time"
 )
 
-// A Choice is the backing that is faster for reading and for writing, and what was measured, in GB/s: the median of some
-// rounds, 0 where there was nothing to measure.
+// A Choice is the faster backing for reading and for writing, and what was measured of each, in GB/s: medians, 0 where
+// nothing could be measured.
 type Choice struct {
 	Read, Write                              Backing
 	ReadStage, ReadMap, WriteStage, WriteMap float64
 }
 
-// rounds and sample bound what Choose costs: sample files are read, and written, in each round by each backing.
+// What Choose may spend: on each side the bytes of a round, and the rounds for as long as there is time.
 const (
-	rounds = 3
-	sample = 2
+	sampleBytes = 512 << 10
+	readTime    = 3 * time.Millisecond
+	writeTime   = 9 * time.Millisecond
 )
 
-// Choose measures both backings for some milliseconds on the very file systems: reading files [first, last), and writing as
-// many bytes to a folder. What it writes is removed. A backing that can't be measured is not chosen, and no error.
-func Choose(files Files, first, last, fileBytes int64, dir string, perm Perm) (Choice, error) {
+// Choose measures both backings on the very file systems: it reads some of the files [first, last), and writes as large new ones to a
+// temporary folder in dstDir, which it removes. It takes some milliseconds. Where a backing cannot be measured the other is chosen, and where neither can,
+// Stage. The choice can be used whatever the error, which says what could not be measured.
+func Choose(files Files, first, last, fileBytes int64, dstDir string, perm Perm) (Choice, error) {
 	var c Choice
-	c.ReadStage, c.ReadMap = compare(func(b Backing) (float64, error) { return timeRead(files, first, last, fileBytes, b) })
-	tmp, err := os.MkdirTemp(dir, ".mxwiden-probe-")
+	var read, write error
+	c.Read, c.ReadStage, c.ReadMap, read = compare(readTime, func(b Backing) (trial, error) {
+		return newReadTrial(files, first, last, fileBytes, b)
+	})
+	dir, err := os.MkdirTemp(dstDir, ".probe-*")
 	if err != nil {
-		return c, fmt.Errorf("measuring how files are written: %w", err)
+		return c, errors.Join(read, err)
 	}
-	c.WriteStage, c.WriteMap = compare(func(b Backing) (float64, error) { return timeWrite(tmp, fileBytes, perm, b) })
-	if c.ReadMap > c.ReadStage {
-		c.Read = Map
-	}
-	if c.WriteMap > c.WriteStage {
-		c.Write = Map
-	}
-	return c, os.RemoveAll(tmp)
+	defer os.RemoveAll(dir)
+	c.Write, c.WriteStage, c.WriteMap, write = compare(writeTime, func(b Backing) (trial, error) {
+		return newWriteTrial(dir, fileBytes, perm, b)
+	})
+	return c, errors.Join(read, write)
 }
 
-// compare runs both backings in turn, so that both meet the same neighbours, and gives the median of each.
-func compare(run func(Backing) (float64, error)) (stage, mapped float64) {
-	var rates [2][]float64
-	for range rounds {
-		for _, b := range []Backing{Stage, Map} {
-			rate, err := run(b)
-			if err != nil {
-				rate = 0
-			}
-			rates[b] = append(rates[b], rate)
+// A trial is one side on one backing. It is run again and again, so that what is only paid for once is not measured.
+type trial interface {
+	run() (bytes int64, took time.Duration, err error)
+	Close() error
+}
+
+// compare runs trials of both backings in turn, so that they meet the same neighbours. The first round only warms up. Map has to be
+// clearly faster to be chosen.
+func compare(limit time.Duration, open func(Backing) (trial, error)) (faster Backing, stage, mapped float64, err error) {
+	var rates [2]float64
+	var trials [2]trial
+	var samples [2][]float64
+	deadline := time.Now().Add(limit)
+	for b := range trials {
+		t, failed := open(Backing(b))
+		if err = errors.Join(err, failed); failed == nil {
+			trials[b] = t
+			defer t.Close()
 		}
 	}
-	for b := range rates {
-		slices.Sort(rates[b])
-	}
-	return rates[Stage][rounds/2], rates[Map][rounds/2]
-}
-
-func timeRead(files Files, first, last, fileBytes int64, b Backing) (float64, error) {
-	r, err := NewReader(files, fileBytes, 1, b)
-	if err != nil {
-		return 0, err
-	}
-	var sum byte
-	var bytes int64
-	begin := time.Now()
-	err = Guard(func() error {
-		for n, found := first, 0; n < last && found < sample; n++ {
-			_, size, ok := files.File(n)
-			if !ok || size < fileBytes {
+	for round := 0; round < 2 || round < 6 && time.Now().Before(deadline); round++ {
+		for b, t := range trials {
+			if t == nil {
 				continue
 			}
-			view, err := r.Bytes(n*fileBytes, int(fileBytes))
+			bytes, took, failed := t.run()
+			if failed != nil {
+				err, trials[b], samples[b] = errors.Join(err, failed), nil, nil
+			} else if round > 0 && bytes > 0 {
+				samples[b] = append(samples[b], float64(bytes)/float64(max(took, 1))) // bytes a nanosecond are GB/s
+			}
+		}
+	}
+	for b, s := range samples {
+		if slices.Sort(s); len(s) > 0 {
+			rates[b] = s[len(s)/2]
+		}
+	}
+	if rates[Map] > 1.1*rates[Stage] {
+		faster = Map
+	}
+	return faster, rates[Stage], rates[Map], err
+}
+
+// sampleFiles is how many files are a round.
+func sampleFiles(fileBytes int64) int { return int(max(sampleBytes/fileBytes, 1)) }
+
+// A readTrial reads the same files in every round, and adds up what they hold: a map is not read before it is touched.
+type readTrial struct {
+	*Reader
+	numbers []int64
+	sum     uint64
+}
+
+func newReadTrial(files Files, first, last, fileBytes int64, b Backing) (*readTrial, error) {
+	r, err := NewReader(files, fileBytes, 1, b)
+	if err != nil {
+		return nil, err
+	}
+	t := &readTrial{Reader: r}
+	for n := first; n < last && len(t.numbers) < sampleFiles(fileBytes); n++ {
+		if _, size, ok := files.File(n); ok && size >= fileBytes {
+			t.numbers = append(t.numbers, n)
+		}
+	}
+	return t, nil
+}
+
+func (t *readTrial) run() (bytes int64, took time.Duration, err error) {
+	begin := time.Now()
+	err = Guard(func() error {
+		for _, n := range t.numbers {
+			t.view = nil // what is in view would cost nothing
+			b, err := t.Bytes(n*t.fileBytes, int(t.fileBytes))
 			if err != nil {
 				return err
 			}
-			for at := 0; at < len(view); at += 512 {
-				sum ^= view[at] // a map is not read before it is touched
+			for i := 0; i < len(b); i += 8 {
+				t.sum += binary.NativeEndian.Uint64(b[i:])
 			}
-			found++
-			bytes += fileBytes
+			bytes += t.fileBytes
 		}
 		return nil
 	})
-	took := time.Since(begin)
-	sink = sum
-	return rate(bytes, took), errors.Join(err, r.Close())
+	return bytes, time.Since(begin), err
 }
 
-// sink keeps the compiler from leaving out what is only timed.
-var sink byte
+// A writeTrial writes the same new files in every round.
+type writeTrial struct {
+	*Writer
+	list []NewFile
+}
 
-func timeWrite(dir string, fileBytes int64, perm Perm, b Backing) (float64, error) {
-	w, err := NewWriter(fileBytes, sample, b, perm, false)
+func newWriteTrial(dir string, fileBytes int64, perm Perm, b Backing) (*writeTrial, error) {
+	n := sampleFiles(fileBytes)
+	w, err := NewWriter(fileBytes, n, b, perm, false)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	var list []NewFile
-	for i := range sample {
-		list = append(list, NewFile{filepath.Join(dir, fmt.Sprint(i)), fileBytes})
+	t := &writeTrial{Writer: w}
+	for i := range n {
+		t.list = append(t.list, NewFile{filepath.Join(dir, fmt.Sprint(i)), fileBytes})
 	}
+	return t, nil
+}
+
+func (t *writeTrial) run() (bytes int64, took time.Duration, err error) {
 	begin := time.Now()
 	err = Guard(func() error {
-		window, err := w.Begin(list)
+		window, err := t.Begin(t.list)
 		if err != nil {
 			return err
 		}
-		for at := range window {
-			window[at] = byte(at)
+		for i := 0; i < len(window); i += 8 {
+			binary.NativeEndian.PutUint64(window[i:], uint64(i))
 		}
-		return w.Commit()
+		return t.Commit()
 	})
-	took := time.Since(begin)
-	err = errors.Join(err, w.Close())
-	for _, f := range list {
-		err = errors.Join(err, os.Remove(f.Path))
+	took = time.Since(begin)
+	for _, f := range t.list {
+		if failed := os.Remove(f.Path); err == nil {
+			err = failed
+		}
 	}
-	return rate(sample*fileBytes, took), err
-}
-
-func rate(bytes int64, took time.Duration) float64 {
-	return float64(bytes) / float64(max(took, 1)) // bytes a nanosecond are GB/s
+	return int64(len(t.list)) * t.fileBytes, took, err
 }

@@ -1,5 +1,13 @@
-// Package mmapio is all file access of the project, without a word of PostgreSQL: a [Reader] shows a numbered run of files as
-// one range of bytes, a [Writer] fills files through one window, and both do it in one of two ways, by mapping the files or by
-// staging them in an anonymous map. [Choose] measures which is faster where the files are. [Guard] turns a fault under a map
-// into an error. [CarryFile] brings a file elsewhere unread, [SyncTree] waits until a folder is on disk.
+// Package mmapio does all access to files: it reads and writes long runs of small files of one size as contiguous ranges
+// of memory, carries files unread, and makes what was written last.
+//
+// A [Reader] shows a numbered run of files as one range of bytes, a [Writer] fills new files through one window, so that
+// no caller meets a border between files. Both have two [Backing]s that differ in speed alone: Map maps the files
+// themselves, Stage copies them through anonymous memory. [Choose] measures which is faster on the file systems at hand.
+// Whoever touches the memory of a map does so within [Guard], which makes an error of a memory fault.
+//
+// [CarryFile] brings a file to a new place without looking into it; [SyncTree], [WriteFileAtomic] and [MkdirPerm] make a
+// result durable and give it its owner and mode. What is read is only ever opened read-only.
+//
+// What the bytes mean, and how files are named, is for the packages that use this one.
 package mmapio

@@ -2,53 +2,54 @@ package mmapio
 
 import (
 	"errors"
-	"os"
 
 	"golang.org/x/sys/unix"
 )
 
-const (
-	populateRead  = unix.MADV_POPULATE_READ
-	populateWrite = unix.MADV_POPULATE_WRITE
-)
+// populateRead and populateWrite bring all pages of a range into memory and into the page table in one call. It is advice: kernels before
+// 5.14 lack it, and what cannot be populated will tell by a fault when it is touched.
+func populateRead(b []byte)  { unix.Madvise(b, unix.MADV_POPULATE_READ) }
+func populateWrite(b []byte) { unix.Madvise(b, unix.MADV_POPULATE_WRITE) }
 
-// allocate gives a new file its size and its room on disk, so that a full disk is an error here and not a fault later. A file
-// system that can't only gives the size: Guard takes the fault then.
-func allocate(f *os.File, size int64) error {
-	err := retry(func() error { return unix.Fallocate(int(f.Fd()), 0, 0, size) })
-	if errors.Is(err, unix.EOPNOTSUPP) {
-		return f.Truncate(size)
+// preallocate makes the file size bytes long, with room for them on disk where the file system can.
+func (f file) preallocate(size int64) error {
+	err := f.retry("fallocate", func() error { return unix.Fallocate(f.fd, 0, 0, size) })
+	if errors.Is(err, errors.ErrUnsupported) {
+		return f.retry("truncate", func() error { return unix.Ftruncate(f.fd, size) })
 	}
-	if err != nil {
-		return &os.PathError{Op: "fallocate", Path: f.Name(), Err: err}
-	}
-	return nil
+	return err
 }
 
-// writeBehind starts the writing of a file to disk and does not wait for it.
-func writeBehind(f *os.File) {
-	_ = unix.SyncFileRange(int(f.Fd()), 0, 0, unix.SYNC_FILE_RANGE_WRITE)
+// writeBehind starts to write what is in memory of the file to disk.
+func (f file) writeBehind() error {
+	return f.retry("sync_file_range", func() error {
+		return unix.SyncFileRange(f.fd, 0, 0, unix.SYNC_FILE_RANGE_WRITE)
+	})
 }
 
-func syncfs(dir *os.File) error { return unix.Syncfs(int(dir.Fd())) }
-
-func reflink(dst, src *os.File) error {
-	return retry(func() error { return unix.IoctlFileClone(int(dst.Fd()), int(src.Fd())) })
+func (f file) syncfs() error {
+	return f.retry("syncfs", func() error { return unix.Syncfs(f.fd) })
 }
 
-func copyRange(dst, src *os.File, n int) (copied int, err error) {
-	err = retry(func() error {
-		copied, err = unix.CopyFileRange(int(src.Fd()), nil, int(dst.Fd()), nil, n, 0)
+// clone makes f share the blocks of from.
+func (f file) clone(from file) error {
+	return f.retry("clone", func() error { return unix.IoctlFileClone(f.fd, from.fd) })
+}
+
+// copyRange has the file system copy up to size bytes of from, at off in both.
+func (f file) copyRange(from file, off, size int64) (n int, err error) {
+	err = f.retry("copy_file_range", func() (err error) {
+		read, write := off, off
+		n, err = unix.CopyFileRange(from.fd, &read, f.fd, &write, int(size), 0)
 		return err
 	})
-	return copied, err
+	return n, err
 }
 
-// retry calls again what a signal interrupted.
-func retry(call func() error) error {
-	for {
-		if err := call(); !errors.Is(err, unix.EINTR) {
-			return err
-		}
+// blockSize is what the counts of st are in: f_bsize is the best size of a transfer, and the same only mostly.
+func blockSize(st *unix.Statfs_t) uint64 {
+	if st.Frsize > 0 {
+		return uint64(st.Frsize)
 	}
+	return uint64(st.Bsize)
 }

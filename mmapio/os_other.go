@@ -1,22 +1,29 @@
-//go:build unix && !linux
+//go:build !linux
 
 package mmapio
 
 import (
-	"os"
+	"errors"
 
 	"golang.org/x/sys/unix"
 )
 
-// No such advice here.
-const populateRead, populateWrite = 0, 0
+func populateRead([]byte)  {}
+func populateWrite([]byte) {}
 
-func allocate(f *os.File, size int64) error { return f.Truncate(size) }
+// preallocate makes the file size bytes long.
+func (f file) preallocate(size int64) error {
+	return f.retry("truncate", func() error { return unix.Ftruncate(f.fd, size) })
+}
 
-func writeBehind(*os.File) {}
+func (f file) writeBehind() error { return nil }
 
-func syncfs(*os.File) error { return unix.ENOTSUP }
+func (f file) syncfs() error { return f.failed("syncfs", errors.ErrUnsupported) }
 
-func reflink(_, _ *os.File) error { return unix.ENOTSUP }
+func (f file) clone(file) error { return f.failed("clone", errors.ErrUnsupported) }
 
-func copyRange(_, _ *os.File, _ int) (int, error) { return 0, unix.ENOTSUP }
+func (f file) copyRange(file, int64, int64) (int, error) {
+	return 0, f.failed("copy_file_range", errors.ErrUnsupported)
+}
+
+func blockSize(st *unix.Statfs_t) uint64 { return uint64(st.Bsize) }

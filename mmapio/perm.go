@@ -3,59 +3,60 @@ package mmapio
 import (
 	"fmt"
 	"os"
+
+	"golang.org/x/sys/unix"
 )
 
-// A Perm is the mode and owner that files and folders are made with, whatever the umask. A UID or GID of -1 is left as it is.
+// Perm is what the files and folders that are written get: permission bits whatever the umask, and user and group, -1 to
+// leave either as it comes.
 type Perm struct {
 	File, Dir os.FileMode
 	UID, GID  int
 }
 
-// MkdirPerm makes a folder, whose parent must exist.
+// MkdirPerm makes the folder at path, whose parent exists, with the mode and owner of perm.
 func MkdirPerm(path string, perm Perm) error {
-	if err := os.Mkdir(path, perm.Dir); err != nil {
+	if err := os.Mkdir(path, perm.Dir.Perm()); err != nil {
 		return err
 	}
-	dir, err := os.Open(path)
+	dir, err := open(path)
 	if err != nil {
 		return err
 	}
-	defer dir.Close()
-	return perm.apply(dir, perm.Dir)
+	defer dir.close()
+	return perm.give(dir, perm.Dir)
 }
 
-// create makes a file that must not exist.
-func (p Perm) create(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, p.File)
-	if err != nil {
-		return nil, err
-	}
-	if err := p.apply(f, p.File); err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
-}
-
-// apply gives an open file its mode and owner, by calls only where they differ.
-func (p Perm) apply(f *os.File, mode os.FileMode) error {
-	info, err := f.Stat()
+// give sets mode and owner of what is open as f, where they differ.
+func (p Perm) give(f file, mode os.FileMode) error {
+	st, err := f.stat()
 	if err != nil {
 		return err
 	}
-	if uid, gid := owner(info); p.UID >= 0 && p.UID != uid || p.GID >= 0 && p.GID != gid {
-		if err := f.Chown(p.UID, p.GID); err != nil {
-			return fmt.Errorf("giving it to its owner: %w", err)
+	if !p.owns(st) {
+		if err := f.retry("chown", func() error { return unix.Fchown(f.fd, p.UID, p.GID) }); err != nil {
+			return err
 		}
 	}
-	if info.Mode().Perm() != mode {
-		return f.Chmod(mode)
+	if modeOf(st) != mode.Perm() {
+		return f.retry("chmod", func() error { return unix.Fchmod(f.fd, uint32(mode.Perm())) })
 	}
 	return nil
 }
 
-// fits reports whether a file has the mode and owner that p would give it.
-func (p Perm) fits(info os.FileInfo) bool {
-	uid, gid := owner(info)
-	return info.Mode().Perm() == p.File && (p.UID < 0 || p.UID == uid) && (p.GID < 0 || p.GID == gid)
+// misfit says in what way a file is not as perm wants files to be. It is empty where the file is.
+func (p Perm) misfit(st unix.Stat_t) string {
+	switch {
+	case !p.owns(st):
+		return fmt.Sprintf("its owner is %d:%d, not %d:%d", st.Uid, st.Gid, p.UID, p.GID)
+	case modeOf(st) != p.File.Perm():
+		return fmt.Sprintf("its mode is %#o, not %#o", modeOf(st), p.File.Perm())
+	}
+	return ""
 }
+
+func (p Perm) owns(st unix.Stat_t) bool {
+	return (p.UID < 0 || uint32(p.UID) == st.Uid) && (p.GID < 0 || uint32(p.GID) == st.Gid)
+}
+
+func modeOf(st unix.Stat_t) os.FileMode { return os.FileMode(st.Mode).Perm() }

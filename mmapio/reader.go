@@ -3,126 +3,193 @@ package mmapio
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/edsrzf/mmap-go"
+	"golang.org/x/sys/unix"
 )
 
-// Files numbers files that form one range of bytes, each of the same size when whole. A file may be short, or not there.
+// Files numbers files that form one range of bytes, each of the same full size, some perhaps short or absent.
 type Files interface {
-	// File is the path of file n and its size in bytes; ok is false where there is none.
+	// File is where file n is and its size in bytes. It is not ok where there is none.
 	File(n int64) (path string, size int64, ok bool)
 }
 
-// A Reader shows numbered files as one range of bytes: file n is [n*fileBytes, (n+1)*fileBytes). What is beyond the end of a
-// short file reads as zeros, and so does one that is not there. It belongs to one goroutine, which should run under Guard.
+// A Reader shows a numbered run of files as one contiguous range of bytes. It belongs to one goroutine.
 type Reader struct {
+	run
+	window int64 // bytes
+	source source
+	start  int64 // of the view, in the range
+	view   []byte
+}
+
+// A run is files of equal full size.
+type run struct {
 	files     Files
 	fileBytes int64
-	window    int64 // in files
-
-	stage    mmap.MMap
-	area     *area
-	off, end int64 // what is in view
-	view     []byte
 }
 
-// NewReader reads files of fileBytes each, a multiple of the memory page, with at most window of them in view.
-func NewReader(files Files, fileBytes int64, window int, b Backing) (r *Reader, err error) {
-	r = &Reader{files: files, fileBytes: fileBytes, window: int64(window)}
-	if b == Map && fileBytes%int64(os.Getpagesize()) == 0 {
-		r.area, err = reserve(window, fileBytes)
-	} else {
-		r.stage, err = newArena(int64(window) * fileBytes)
+// file is the path of file n and how many of its bytes count: none of a file that is absent, no more than a whole file's.
+func (r run) file(n int64) (path string, size int64) {
+	path, size, ok := r.files.File(n)
+	if !ok {
+		return "", 0
 	}
-	return r, err
+	return path, min(size, r.fileBytes)
 }
 
-// Bytes is n bytes from off on. They may span files, up to the window, and are valid until the next call. Errors name the file.
-func (r *Reader) Bytes(off int64, n int) ([]byte, error) {
-	end := off + int64(n)
-	if off < r.off || end > r.end {
-		if err := r.load(off, end); err != nil {
-			r.off, r.end = 0, 0
+// A source brings bytes of a run into memory.
+type source interface {
+	// load returns memory with at least the n bytes at off, n above 0, and where in the run it starts.
+	load(off int64, n int) (start int64, view []byte, err error)
+	close() error
+}
+
+// NewReader is a Reader of files of fileBytes each when whole, a multiple of the page size for Map. It has room for window
+// of them at once.
+func NewReader(files Files, fileBytes int64, window int, b Backing) (*Reader, error) {
+	if fileBytes <= 0 || window <= 0 {
+		return nil, fmt.Errorf("reading %d files of %d bytes at once: neither can be", window, fileBytes)
+	}
+	r := &Reader{run: run{files, fileBytes}, window: int64(window) * fileBytes}
+	if b == Map {
+		a, err := newArena(window, fileBytes, unix.PROT_READ)
+		if err != nil {
 			return nil, err
 		}
+		r.source = &mapSource{r.run, a}
+		return r, nil
 	}
-	return r.view[off-r.off : end-r.off : end-r.off], nil
+	memory, err := newStage(r.window + pageSize)
+	if err != nil {
+		return nil, err
+	}
+	r.source = &stageSource{run: r.run, memory: memory}
+	return r, nil
 }
 
-func (r *Reader) load(off, end int64) error {
-	first, last := off/r.fileBytes, max(off, end-1)/r.fileBytes
-	if last-first >= r.window {
-		return fmt.Errorf("%d bytes at %d span %d files, and %d are shown at a time", end-off, off, last-first+1, r.window)
+// Bytes is the n bytes at off, where file i begins at i*fileBytes. They may span as many files as the window has. They
+// are to be read only, within Guard, and stand until the next call; their address is off, modulo the page size. What is absent,
+// a file or the end of a short one, reads as zeros. What the call before brought into view costs nothing. A file that has become shorter
+// than Files says is an error that wraps io.ErrUnexpectedEOF, or a fault.
+func (r *Reader) Bytes(off int64, n int) ([]byte, error) {
+	if n <= 0 {
+		return nil, nil
 	}
-	if r.area != nil {
-		r.off, r.end, r.view = first*r.fileBytes, (last+1)*r.fileBytes, r.area.bytes
-		return r.show(first, last)
+	if at := off - r.start; at >= 0 && at+int64(n) <= int64(len(r.view)) {
+		return r.view[at:][:n:n], nil
 	}
-	r.off, r.end, r.view = off, end, r.stage
-	for n := first; n <= last; n++ {
-		lo, hi := max(off, n*r.fileBytes), min(end, (n+1)*r.fileBytes)
-		if err := r.read(n, r.stage[lo-off:hi-off], lo-n*r.fileBytes); err != nil {
+	if off < 0 || off%r.fileBytes+int64(n) > r.window {
+		return nil, fmt.Errorf("reading %d bytes at %d: outside a window of %d bytes", n, off, r.window)
+	}
+	r.view = nil
+	start, view, err := r.source.load(off, n)
+	if err != nil {
+		return nil, err
+	}
+	r.start, r.view = start, view
+	return view[off-start:][:n:n], nil
+}
+
+// Close unmaps and closes everything. What Bytes returned is gone.
+func (r *Reader) Close() error {
+	r.view = nil
+	return r.source.close()
+}
+
+var pageSize = int64(os.Getpagesize())
+
+// A stageSource copies exactly what is asked for into its memory.
+type stageSource struct {
+	run
+	memory mmap.MMap
+	last   *file // kept open, since what comes next is mostly in the same file
+	number int64 // of last
+}
+
+func (s *stageSource) load(off int64, n int) (int64, []byte, error) {
+	view := s.memory[off%pageSize:][:n]
+	for rest, off := view, off; len(rest) > 0; {
+		number, at := off/s.fileBytes, off%s.fileBytes
+		piece := rest[:min(int64(len(rest)), s.fileBytes-at)]
+		if err := s.read(piece, number, at); err != nil {
+			return 0, nil, err
+		}
+		rest, off = rest[len(piece):], off+int64(len(piece))
+	}
+	return off, view, nil
+}
+
+func (s *stageSource) read(b []byte, number, at int64) error {
+	path, size := s.file(number)
+	present := min(max(size-at, 0), int64(len(b)))
+	clear(b[present:])
+	if present == 0 {
+		return nil
+	}
+	if s.last == nil || s.number != number {
+		if err := s.drop(); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// show maps files [first, last] side by side.
-func (r *Reader) show(first, last int64) error {
-	if err := r.area.clear(); err != nil {
-		return err
-	}
-	for n := first; n <= last; n++ {
-		path, size, ok := r.files.File(n)
-		if size = min(size, r.fileBytes); !ok || size == 0 {
-			continue
-		}
-		f, err := os.Open(path)
+		f, err := open(path)
 		if err != nil {
 			return err
 		}
-		// the length may have changed since it was listed, and what is mapped beyond it would fault
-		if info, err := f.Stat(); err == nil {
-			size = min(size, info.Size())
-		}
-		if size > 0 {
-			err = r.area.show(int(n-first), f, size, false)
-		}
-		if err := errors.Join(err, f.Close()); err != nil {
-			return err
-		}
+		s.last, s.number = &f, number
 	}
-	r.area.populate(int(last-first+1), false)
-	return nil
+	return s.last.read(b[:present], at)
 }
 
-// read fills dst from offset at of file n, and clears what the file does not have.
-func (r *Reader) read(n int64, dst []byte, at int64) error {
-	path, _, ok := r.files.File(n)
-	if !ok {
-		clear(dst)
+func (s *stageSource) drop() error {
+	if s.last == nil {
 		return nil
 	}
-	f, err := os.Open(path)
+	f := *s.last
+	s.last = nil
+	return f.close()
+}
+
+func (s *stageSource) close() error { return errors.Join(s.drop(), s.memory.Unmap()) }
+
+// A mapSource maps whole files.
+type mapSource struct {
+	run
+	*arena
+}
+
+func (s *mapSource) load(off int64, n int) (int64, []byte, error) {
+	if err := s.clear(); err != nil {
+		return 0, nil, err
+	}
+	first, last := off/s.fileBytes, (off+int64(n)-1)/s.fileBytes
+	for number := first; number <= last; number++ {
+		if err := s.open(int(number-first), number); err != nil {
+			return 0, nil, err
+		}
+	}
+	view := s.memory[:(last-first+1)*s.fileBytes]
+	populateRead(view)
+	return first * s.fileBytes, view, nil
+}
+
+// open maps a file into a slot. Where it is short or absent the slot reads as zeros.
+func (s *mapSource) open(slot int, number int64) error {
+	path, size := s.file(number)
+	if size == 0 {
+		return nil
+	}
+	f, err := open(path)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	got, err := f.ReadAt(dst, at)
-	if err != nil && !errors.Is(err, io.EOF) {
+	defer f.close()
+	st, err := f.stat()
+	if err != nil {
 		return err
 	}
-	clear(dst[got:])
-	return nil
-}
-
-// Close lets go of the memory.
-func (r *Reader) Close() error {
-	if r.area != nil {
-		return r.area.Close()
+	if st.Size < size {
+		return f.ended(st.Size)
 	}
-	return r.stage.Unmap()
+	return s.place(slot, f, size)
 }

@@ -6,75 +6,78 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 )
 
-// A SyncMethod is how a result is brought to disk.
+// A SyncMethod is how what was written is brought to disk.
 type SyncMethod uint8
 
-// The methods: Fsync syncs each file and folder, Syncfs the whole file system in one call, NoSync leaves it to the system.
 const (
-	Fsync SyncMethod = iota
-	Syncfs
-	NoSync
+	Fsync  SyncMethod = iota // file by file
+	Syncfs                   // the whole file system at once
+	NoSync                   // not at all
 )
 
-func (m SyncMethod) String() string { return [...]string{"fsync", "syncfs", "no sync"}[m] }
+// String is "fsync", "syncfs" or "none".
+func (m SyncMethod) String() string {
+	switch m {
+	case Fsync:
+		return "fsync"
+	case Syncfs:
+		return "syncfs"
+	}
+	return "none"
+}
 
-// ParseSyncMethod knows the names "fsync" and "syncfs".
+// ParseSyncMethod is the method of the name "fsync" or "syncfs".
 func ParseSyncMethod(name string) (SyncMethod, error) {
 	for _, m := range []SyncMethod{Fsync, Syncfs} {
-		if m.String() == name {
+		if name == m.String() {
 			return m, nil
 		}
 	}
-	return 0, fmt.Errorf("sync method is %q, and has to be fsync or syncfs", name)
+	return 0, fmt.Errorf("sync method %q: expected fsync or syncfs", name)
 }
 
-// SyncTree returns when every file and folder in dir, and dir itself, is on disk. Files are synced by as many jobs at a time.
+// SyncTree brings dir and every file and folder below it to disk: by Fsync up to jobs files at a time, then the folders;
+// by Syncfs in one call for the file system that dir is on.
 func SyncTree(dir string, m SyncMethod, jobs int) error {
 	switch m {
 	case NoSync:
 		return nil
 	case Syncfs:
-		f, err := os.Open(dir)
+		f, err := open(dir)
 		if err != nil {
 			return err
 		}
-		defer f.Close()
-		if err := syncfs(f); err != nil {
-			return fmt.Errorf("syncfs %s: %w", dir, err)
-		}
-		return nil
+		defer f.close()
+		return f.syncfs()
 	}
 	var group errgroup.Group
 	group.SetLimit(max(jobs, 1))
-	var folders []string
+	var dirs []string
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
 		case entry.IsDir():
-			folders = append(folders, path)
+			dirs = append(dirs, path)
 		case entry.Type().IsRegular():
 			group.Go(func() error { return syncPath(path) })
 		}
 		return nil
 	})
-	if err := errors.Join(err, group.Wait()); err != nil {
-		return err
+	err = errors.Join(err, group.Wait())
+	for _, d := range slices.Backward(dirs) { // a folder after what is in it
+		err = errors.Join(err, SyncDir(d))
 	}
-	for _, folder := range folders {
-		if err := SyncDir(folder); err != nil {
-			return err
-		}
-	}
-	return nil
+	return err
 }
 
-// SyncDir returns when the names in a folder are on disk.
+// SyncDir brings the names in a folder to disk, not what they name.
 func SyncDir(dir string) error { return syncPath(dir) }
 
 func syncPath(path string) error {
@@ -85,37 +88,35 @@ func syncPath(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// WriteFileAtomic puts a file in the place of path, whole or not at all: it is written beside it, synced unless m is NoSync,
-// and renamed, and the folder is synced.
-func WriteFileAtomic(path string, data []byte, perm Perm, m SyncMethod) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
+// WriteFileAtomic puts a file with data at path, in place of one that is there: after a crash there is either of them, whole. It is written
+// beside its place, synced unless m is NoSync, and renamed. One file alone is synced by fsync also where m is Syncfs.
+func WriteFileAtomic(path string, data []byte, perm Perm, m SyncMethod) error {
+	beside, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	_, err = f.Write(data)
-	err = errors.Join(err, perm.apply(f, perm.File))
-	if err == nil && m != NoSync {
-		err = f.Sync()
+	defer os.Remove(beside.Name()) // in vain once it is renamed
+	_, err = beside.Write(data)
+	if err == nil {
+		err = perm.give(file{int(beside.Fd()), beside.Name()}, perm.File)
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
+	if err == nil && m != NoSync {
+		err = beside.Sync()
+	}
+	if err = errors.Join(err, beside.Close()); err != nil {
 		return err
 	}
-	if err = os.Rename(f.Name(), path); err != nil || m == NoSync {
+	if err := os.Rename(beside.Name(), path); err != nil || m == NoSync {
 		return err
 	}
 	return SyncDir(filepath.Dir(path))
 }
 
-// FreeBytes is how much room the file system of dir has for us.
+// FreeBytes is the room that the file system of dir has for files of ours, without what it reserves for root.
 func FreeBytes(dir string) (uint64, error) {
-	var s unix.Statfs_t
-	if err := unix.Statfs(dir, &s); err != nil {
-		return 0, &os.PathError{Op: "statfs", Path: dir, Err: err}
+	var st unix.Statfs_t
+	if err := (file{path: dir}).retry("statfs", func() error { return unix.Statfs(dir, &st) }); err != nil {
+		return 0, err
 	}
-	return s.Bavail * uint64(s.Bsize), nil
+	return uint64(st.Bavail) * blockSize(&st), nil
 }

@@ -1,108 +1,132 @@
 package mmapio
 
 import (
+	"errors"
 	"fmt"
-	"os"
 
 	"github.com/edsrzf/mmap-go"
+	"golang.org/x/sys/unix"
 )
 
-// A NewFile is a file to be written, with its size in bytes.
+// A NewFile is a file to be written: where, and its size in bytes.
 type NewFile struct {
 	Path string
 	Size int64
 }
 
-// A Writer fills new files, several at a time, through one window. It belongs to one goroutine, which should run under Guard.
+// A Writer fills new files, a window of them at a time. It belongs to one goroutine.
 type Writer struct {
 	fileBytes int64
 	window    int
 	perm      Perm
 	behind    bool
 
-	stage mmap.MMap
-	area  *area
-	open  []*os.File
-	files []NewFile
+	stage  mmap.MMap // for Stage
+	arena  *arena    // for Map
+	memory []byte    // of either
+	files  []NewFile // begun and not committed, or in part
+	open   []file    // the first of files
 }
 
-// NewWriter writes files of at most fileBytes each, a multiple of the memory page, window of them at a time. With behind, the
-// writing to disk of each is started when it is finished, for whoever waits for it later.
-func NewWriter(fileBytes int64, window int, b Backing, perm Perm, behind bool) (w *Writer, err error) {
-	w = &Writer{fileBytes: fileBytes, window: window, perm: perm, behind: behind}
-	if b == Map && fileBytes%int64(os.Getpagesize()) == 0 {
-		w.area, err = reserve(window, fileBytes)
-	} else {
-		w.stage, err = newArena(int64(window) * fileBytes)
+// NewWriter is a Writer of files of up to fileBytes each, a multiple of the page size for Map, window of them at once. With behind the system
+// starts to write each file to disk as soon as it is whole, for a sync that follows.
+func NewWriter(fileBytes int64, window int, b Backing, perm Perm, behind bool) (*Writer, error) {
+	if fileBytes <= 0 || window <= 0 {
+		return nil, fmt.Errorf("writing %d files of %d bytes at once: neither can be", window, fileBytes)
 	}
-	return w, err
+	w := &Writer{fileBytes: fileBytes, window: window, perm: perm, behind: behind}
+	var err error
+	if b == Map {
+		if w.arena, err = newArena(window, fileBytes, unix.PROT_READ|unix.PROT_WRITE); err != nil {
+			return nil, err
+		}
+		w.memory = w.arena.memory
+		return w, nil
+	}
+	if w.stage, err = newStage(int64(window) * fileBytes); err != nil {
+		return nil, err
+	}
+	w.memory = w.stage
+	return w, nil
 }
 
-// Begin creates files, none of which may exist, and has a window to be filled: file i is at [i*fileBytes, i*fileBytes+Size).
-// What is there before is not defined, so every byte must be set. Mapped files have their room on disk from here on.
+// Begin creates files, none of which may exist, and returns the window to fill: file i is what stands at i*fileBytes,
+// Size bytes of it. The window holds anything; all of it has to be set, within Guard, before Commit. On Map the files have their room
+// on disk already, where the file system can give it. After an error the files created are there until the caller removes them.
 func (w *Writer) Begin(files []NewFile) ([]byte, error) {
-	if len(files) > w.window || len(w.open) > 0 {
-		return nil, fmt.Errorf("beginning %d files with %d open, in a window of %d", len(files), len(w.open), w.window)
+	if len(files) > w.window || len(w.files) > 0 {
+		return nil, fmt.Errorf("writing %d files: the window has room for %d, and %d are in it", len(files), w.window, len(w.files))
 	}
-	w.files = files
-	for i, file := range files {
-		if file.Size > w.fileBytes {
-			return nil, fmt.Errorf("%s: %d bytes do not fit a window of %d", file.Path, file.Size, w.fileBytes)
-		}
-		f, err := w.perm.create(file.Path)
-		if err != nil {
-			return nil, err
-		}
-		w.open = append(w.open, f)
-		if w.area == nil || file.Size == 0 {
-			continue
-		}
-		if err := allocate(f, file.Size); err != nil {
-			return nil, err
-		}
-		if err := w.area.show(i, f, file.Size, true); err != nil {
+	w.files = append(w.files, files...)
+	for i, n := range files {
+		if err := w.create(i, n); err != nil {
 			return nil, err
 		}
 	}
-	if w.area != nil {
-		w.area.populate(len(files), true)
-		return w.area.bytes[:int64(len(files))*w.fileBytes], nil
+	window := w.memory[:int64(len(files))*w.fileBytes]
+	if w.arena != nil {
+		populateWrite(window)
 	}
-	return w.stage[:int64(len(files))*w.fileBytes], nil
+	return window, nil
 }
 
-// Commit writes out what is staged and closes the files. A full or failing disk is an error that names the file.
+func (w *Writer) create(i int, n NewFile) error {
+	if n.Size < 0 || n.Size > w.fileBytes {
+		return fmt.Errorf("writing %s: %d bytes are not within %d", n.Path, n.Size, w.fileBytes)
+	}
+	f, err := create(n.Path, w.perm)
+	if err != nil {
+		return err
+	}
+	w.open = append(w.open, f)
+	if w.arena == nil || n.Size == 0 {
+		return nil
+	}
+	if err := f.preallocate(n.Size); err != nil {
+		return err
+	}
+	return w.arena.place(i, f, n.Size)
+}
+
+// Commit gives the files of Begin their contents and closes them. It does not sync. An error names the file, and ENOSPC, EIO and
+// EFAULT are among what it may wrap.
 func (w *Writer) Commit() error {
-	if w.area != nil {
-		if err := w.area.clear(); err != nil {
+	if w.arena != nil {
+		if err := w.arena.clear(); err != nil {
 			return err
 		}
 	}
 	for i, f := range w.open {
-		if w.area == nil {
-			if _, err := f.WriteAt(w.stage[int64(i)*w.fileBytes:][:w.files[i].Size], 0); err != nil {
-				return err
-			}
-		}
-		if w.behind {
-			writeBehind(f)
-		}
-		if err := f.Close(); err != nil {
+		if err := errors.Join(w.finish(i, f), f.close()); err != nil {
+			w.open = w.open[i+1:]
 			return err
 		}
 	}
-	w.open = w.open[:0]
+	w.files, w.open = w.files[:0], w.open[:0]
 	return nil
 }
 
-// Close lets go of the memory, and of files that were begun and not committed: they stay as they are.
+func (w *Writer) finish(i int, f file) error {
+	if w.arena == nil {
+		if err := f.write(w.memory[int64(i)*w.fileBytes:][:w.files[i].Size], 0); err != nil {
+			return err
+		}
+	}
+	if w.behind {
+		return f.writeBehind()
+	}
+	return nil
+}
+
+// Close unmaps and closes everything, also after an error. Files that were begun and not committed stay as they are.
 func (w *Writer) Close() error {
+	var errs []error
 	for _, f := range w.open {
-		f.Close() // of those already closed by Commit this is an error that does not matter
+		errs = append(errs, f.close())
 	}
 	w.open = nil
-	if w.area != nil {
-		return w.area.Close()
+	if w.arena != nil {
+		return errors.Join(append(errs, w.arena.close())...)
 	}
-	return w.stage.Unmap()
+	return errors.Join(append(errs, w.stage.Unmap())...)
 }
