@@ -10,7 +10,6 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/mxwiden/mxwiden/mmapio"
-	"github.com/mxwiden/mxwiden/mmapio/pgdata"
 )
 
 // A place is where the result goes. It is built beside it, and put there whole or not at all.
@@ -90,77 +89,6 @@ func existing(path string) (string, error) {
 		path, err = filepath.Dir(path), nil
 	}
 	return "", err
-}
-
-// The names in an output folder. What is partial is the sign of a run that is going on, or has died.
-const (
-	partialName  = "pg_multixact.partial"
-	resultName   = "pg_multixact"
-	manifestName = "mxwiden_manifest.json"
-)
-
-// openOutput takes a folder that does not exist or is empty, or holds what a run that died there left.
-func (c *conversion) openOutput() (*place, error) {
-	if err := c.inside(c.Output); err != nil {
-		return nil, err
-	}
-	probe, err := existing(c.Output)
-	if err != nil {
-		return nil, err
-	}
-	entries, err := os.ReadDir(c.Output)
-	absent := errors.Is(err, os.ErrNotExist)
-	if err != nil && !absent {
-		return nil, fmt.Errorf("looking into the output folder: %w", err)
-	}
-	names := map[string]bool{}
-	for _, entry := range entries {
-		names[entry.Name()] = true
-	}
-	if dead := names[partialName]; len(names) > 0 && (!dead || names[resultName]) {
-		return nil, fmt.Errorf("output folder %s is not empty: name one that does not exist, or is empty", c.Output)
-	}
-	p := &place{path: c.Output, build: filepath.Join(c.Output, partialName), probe: probe, perm: c.src.dir.Perm}
-	if os.Geteuid() != 0 {
-		p.perm.UID, p.perm.GID = -1, -1
-	}
-	manifest := filepath.Join(c.Output, manifestName)
-	p.prepare = func() error {
-		if absent {
-			if err := os.MkdirAll(filepath.Dir(c.Output), 0o777); err != nil {
-				return err
-			}
-			if err := mmapio.MkdirPerm(c.Output, p.perm); err != nil {
-				return err
-			}
-		}
-		unlock, err := pgdata.Lock(c.Output)
-		if err != nil {
-			return err
-		}
-		p.release = func() { unlock() }
-		return os.RemoveAll(p.build)
-	}
-	p.put = func(c *conversion) error {
-		if err := c.writeManifest(manifest); err != nil {
-			return err
-		}
-		if err := os.Rename(p.build, filepath.Join(c.Output, resultName)); err != nil {
-			return err
-		}
-		if c.Sync == mmapio.NoSync {
-			return nil
-		}
-		return errors.Join(mmapio.SyncDir(c.Output), mmapio.SyncDir(filepath.Dir(c.Output)))
-	}
-	p.discard = func() error {
-		err := errors.Join(os.RemoveAll(p.build), os.RemoveAll(manifest))
-		if absent {
-			err = errors.Join(err, os.Remove(c.Output))
-		}
-		return err
-	}
-	return p, nil
 }
 
 // A need is what a conversion writes, and how much of the room on the file system it takes.
