@@ -84,7 +84,7 @@ func demoMode(ctx context.Context, out io.Writer, old, output string, mode conve
 		mode, humanize.Comma(int64(r.Valid)), humanize.Comma(int64(r.Multis-r.Valid)), humanize.Comma(int64(r.Members)), humanize.IBytes(uint64(bytes)),
 		r.Written.Files+r.Carried.Files, r.Seconds.Total, humanize.IBytes(uint64(float64(bytes)/r.Seconds.Write)), r.Read, r.Write, kernels.Active())
 	begin := time.Now()
-	c, err := audit.Verify(audit.VerifyOptions{OldDir: old, NewDir: output, Limit: 10})
+	c, err := audit.Verify(ctx, audit.VerifyOptions{OldDir: old, NewDir: output, Limit: 10})
 	if err != nil {
 		return err
 	}

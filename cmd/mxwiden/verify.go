@@ -28,7 +28,7 @@ Both are read again, by the plain reference reader. Exit status 3 where anything
 			if o.Mode = convert.Mode(mode); mode != "" && o.Mode != convert.Widen && o.Mode != convert.Rewrite {
 				return usageError{fmt.Errorf("--mode is %q, and has to be widen or rewrite", mode)}
 			}
-			c, err := audit.Verify(o)
+			c, err := audit.Verify(cmd.Context(), o)
 			if err != nil {
 				return err
 			}

@@ -2,6 +2,7 @@
 package audit
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -56,7 +57,7 @@ func (c *Comparison) differ(multi uint32, format string, args ...any) {
 
 // Verify compares every multi of the old live range with the new side, by the reference reader on both. The error says why it
 // could not look; what it saw is in the Comparison.
-func Verify(o VerifyOptions) (*Comparison, error) {
+func Verify(ctx context.Context, o VerifyOptions) (*Comparison, error) {
 	old, err := openOld(o.OldDir)
 	if err != nil {
 		return nil, err
@@ -74,10 +75,10 @@ func Verify(o VerifyOptions) (*Comparison, error) {
 			return nil, err
 		}
 	}
-	return c, c.compare(old, new)
+	return c, c.compare(ctx, old, new)
 }
 
-func (c *Comparison) compare(old, new *multixact.Reader) error {
+func (c *Comparison) compare(ctx context.Context, old, new *multixact.Reader) error {
 	if old.Range.Oldest != new.Range.Oldest || old.Range.Next != new.Range.Next {
 		c.differ(0, "old live range is [%d, %d), new is [%d, %d)", old.Range.Oldest, old.Range.Next, new.Range.Oldest, new.Range.Next)
 		return nil
@@ -88,6 +89,9 @@ func (c *Comparison) compare(old, new *multixact.Reader) error {
 	}
 	expected, follows := uint64(1), false // where rewrite places the next valid multi, and whether it follows a valid one
 	for multi := range old.Range.All() {
+		if ctx.Err() != nil {
+			return fmt.Errorf("stopped at multi %d: %w", multi, context.Cause(ctx))
+		}
 		c.Multis++
 		members, oldErr := old.Multi(multi)
 		switch {
