@@ -97,14 +97,14 @@ func ParseControl(b []byte) (Control, error) {
 	v, ok := releaseOf(control, catalog)
 	if !ok {
 		if _, swapped := releaseOf(bits.ReverseBytes32(control), 0); swapped {
-			return c, fmt.Errorf("%w: its version is %d (%#x) read here, %d there", ErrByteOrder, control, control, bits.ReverseBytes32(control))
+			return c, fmt.Errorf("%w: its version is %d (%#x) read here, %d there; convert it on such a machine", ErrByteOrder, control, control, bits.ReverseBytes32(control))
 		}
-		return c, fmt.Errorf("%w %d, catalog version %d: known are those of PostgreSQL %s to %s", ErrControlVersion, control, catalog,
+		return c, fmt.Errorf("%w %d, catalog version %d: known are those of PostgreSQL %s to %s; another major version or a development release needs another mxwiden", ErrControlVersion, control, catalog,
 			releases[0].major, releases[len(releases)-1].major)
 	}
 	end := each(v, func(fd *field, at int) { fd.load(&c, b[at:]) })
 	if found, want := binary.NativeEndian.Uint32(b[end:]), checksum(v, b[:end]); found != want {
-		return Control{}, fmt.Errorf("%w: it is %#08x, the contents make %#08x (pg_control version %d): the file is damaged, or of a 32-bit server",
+		return Control{}, fmt.Errorf("%w: it is %#08x, the contents make %#08x (pg_control version %d): the file is damaged, and to be restored from a backup, or of a 32-bit server, which is not supported",
 			ErrCRC, found, want, control)
 	}
 	return c, nil

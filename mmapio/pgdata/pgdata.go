@@ -43,7 +43,11 @@ type Dir struct {
 func Open(path string) (*Dir, error) {
 	version, err := os.ReadFile(filepath.Join(path, "PG_VERSION"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("opening %s: %w: there is no PG_VERSION in it", path, ErrNotDataDir)
+		what := "there is no PG_VERSION in it"
+		if _, err := os.Stat(path); err != nil {
+			what = "it does not exist"
+		}
+		return nil, fmt.Errorf("opening %s: %w: %s; name the folder that holds PG_VERSION and global/pg_control", path, ErrNotDataDir, what)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening a data directory: %w", err)
@@ -82,7 +86,7 @@ func readControl(path string) (Control, error) {
 			return Control{}, fmt.Errorf("opening %s: %w: pg_upgrade --link or --swap has renamed its global/pg_control to pg_control.old, so that "+
 				"no server starts on it; to have it read, give the file its name back", path, ErrNotDataDir)
 		}
-		return Control{}, fmt.Errorf("opening %s: %w: there is no global/pg_control in it", path, ErrNotDataDir)
+		return Control{}, fmt.Errorf("opening %s: %w: there is no global/pg_control in it; name a whole data directory, or restore the file from a backup", path, ErrNotDataDir)
 	}
 	if err != nil {
 		return Control{}, fmt.Errorf("opening a data directory: %w", err)
