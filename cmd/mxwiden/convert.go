@@ -14,7 +14,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/mxwiden/mxwiden/cmd/internal/convert"
-	"github.com/mxwiden/mxwiden/kernels"
 	"github.com/mxwiden/mxwiden/mmapio"
 )
 
@@ -55,7 +54,7 @@ PostgreSQL 19's pg_upgrade.`,
 	f.StringVarP(&o.Output, "output", "o", "", "folder to write pg_multixact and a manifest to, in place of -D")
 	f.StringVar(&o.mode, "mode", string(convert.Widen), "widen: keep every member; rewrite: what pg_upgrade keeps, byte for byte")
 	f.IntVarP(&o.Jobs, "jobs", "j", runtime.GOMAXPROCS(0), "workers")
-	f.BoolVarP(&o.Check, "check", "c", false, "only read, and say what would be done")
+	f.BoolVarP(&o.Check, "check", "c", false, "read and compute everything, write nothing, and say what would be done")
 	f.StringVar(&o.IO, "io", "auto", "auto, map or stage: how files are read and written; auto measures both")
 	f.BoolVar(&o.copy, "copy", false, "copy members segments that keep their place, by read and write")
 	f.BoolVar(&o.clone, "clone", false, "clone them (reflink)")
@@ -105,10 +104,7 @@ func (o *convertOptions) complete() error {
 	if o.noSync {
 		o.Sync = mmapio.NoSync
 	}
-	if err := o.completeCopy(); err != nil {
-		return err
-	}
-	return kernels.Override()
+	return o.completeCopy()
 }
 
 func (o *convertOptions) completeCopy() error {
@@ -184,18 +180,19 @@ func printFindings(w io.Writer, r *convert.Result) {
 }
 
 func printResult(w io.Writer, r *convert.Result, o *convertOptions, took time.Duration) {
-	done := "converted"
+	done, wrote, carried := "converted", "wrote", "carried"
 	if o.Check {
-		done = "would convert"
+		done, wrote, carried = "would convert", "would write", "carry"
 	}
 	fmt.Fprintf(w, "%s %s multis (%s with members) of PostgreSQL %s by %s: oldest %d, next %d, next offset %d\n",
 		done, humanize.Comma(int64(r.Multis)), humanize.Comma(int64(r.Valid)), r.Old.Version, r.Mode, r.New.Oldest, r.New.Next, r.New.NextOffset)
-	if o.Check {
-		return
-	}
-	fmt.Fprintf(w, "wrote %s in %s files", humanize.IBytes(uint64(r.Written.Bytes)), humanize.Comma(r.Written.Files))
+	fmt.Fprintf(w, "%s %s in %s files", wrote, humanize.IBytes(uint64(r.Written.Bytes)), humanize.Comma(r.Written.Files))
 	if r.Carried.Files > 0 {
-		fmt.Fprintf(w, ", carried %s in %s files by %s", humanize.IBytes(uint64(r.Carried.Bytes)), humanize.Comma(r.Carried.Files), r.CarriedBy)
+		fmt.Fprintf(w, ", %s %s in %s files by %s", carried, humanize.IBytes(uint64(r.Carried.Bytes)), humanize.Comma(r.Carried.Files), r.CarriedBy)
+	}
+	if o.Check {
+		fmt.Fprintf(w, " to %s; nothing is written\n", r.New.Directory)
+		return
 	}
 	rate := float64(r.Written.Bytes+r.Carried.Bytes) / took.Seconds()
 	fmt.Fprintf(w, " to %s in %.2f s (%s/s)\n", r.New.Directory, took.Seconds(), humanize.IBytes(uint64(rate)))

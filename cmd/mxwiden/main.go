@@ -5,11 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/mxwiden/mxwiden/kernels"
 )
 
 // version is set when a release is built: -ldflags "-X main.version=…".
@@ -35,6 +38,7 @@ func main() { os.Exit(run()) }
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	err := newCommand().ExecuteContext(ctx)
 	var usage usageError
 	switch {
@@ -46,8 +50,19 @@ func run() int {
 		fmt.Fprintf(os.Stderr, "mxwiden: %v\nTry \"mxwiden --help\".\n", err)
 		return exitUsage
 	}
-	fmt.Fprintf(os.Stderr, "mxwiden: %v\n", err)
+	fmt.Fprintf(os.Stderr, "mxwiden: %v%s\n", err, advice(err))
 	return exitFailed
+}
+
+// advice is what to do about errors of the system, which do not say so themselves.
+func advice(err error) string {
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return "; make room there, or choose another place"
+	case errors.Is(err, fs.ErrPermission):
+		return "; run as the user that the folder belongs to, or as root"
+	}
+	return ""
 }
 
 func newCommand() *cobra.Command {
@@ -64,6 +79,12 @@ Exit status: 0 done (warnings are on stderr); 1 failed; 2 usage; 3 findings.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usageError{fmt.Errorf("unknown command %q", args[0])}
+			}
+			return nil
+		},
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			if err := kernels.Override(); err != nil {
+				return usageError{err}
 			}
 			return nil
 		},

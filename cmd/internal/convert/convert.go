@@ -35,7 +35,7 @@ type Options struct {
 	Copy           mmapio.CopyMethod
 	Sync           mmapio.SyncMethod
 	Jobs           int
-	Check          bool // only say what would be done
+	Check          bool // read and compute everything, and write nothing
 	Retain         bool // keep the pg_multixact that NewDir had
 	Force          bool // convert into a cluster that is neither fresh nor pg_upgrade's
 	Version        string
@@ -48,6 +48,7 @@ type Options struct {
 // Result is what was done, and what --json prints.
 type Result struct {
 	Mode      Mode         `json:"mode"`
+	Check     bool         `json:"check"` // nothing was written: Written and Carried are what would be
 	Old       Side         `json:"old"`
 	New       Side         `json:"new"`
 	Multis    uint64       `json:"multis"`
@@ -154,6 +155,9 @@ func (c *conversion) run(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	if c.Check {
+		if err := phase(&took.Write, func() error { return c.build(ctx) }); err != nil {
+			return nil, err
+		}
 		return c.result(took), nil
 	}
 	if err := c.place.begin(); err != nil {
@@ -164,8 +168,8 @@ func (c *conversion) run(ctx context.Context) (*Result, error) {
 		c.Verbose("syncing %s by %s", c.place.build, c.Sync)
 		err = phase(&took.Sync, func() error { return mmapio.SyncTree(c.place.build, c.Sync, c.Jobs) })
 	}
-	if err == nil {
-		err = ctx.Err()
+	if err == nil && ctx.Err() != nil {
+		err = stopped(ctx)
 	}
 	if err == nil {
 		err = phase(&took.Commit, func() error { return c.place.commit(c) })
@@ -240,14 +244,14 @@ func (c *conversion) build(ctx context.Context) error {
 		if err := c.widenOffsets(ctx); err != nil {
 			return err
 		}
-		if err := c.refusal(c.Mode); err != nil {
+		if err := c.refusal(); err != nil {
 			return err
 		}
 		if err := c.widenMembers(ctx); err != nil {
 			return err
 		}
 	}
-	return c.refusal(c.Mode)
+	return c.refusal()
 }
 
 // wrote records a finished file of the result, named below pg_multixact.
@@ -269,6 +273,7 @@ func (c *conversion) result(took Seconds) *Result {
 	old := s.dir.Control
 	r := &Result{
 		Mode:      c.Mode,
+		Check:     c.Check,
 		Old:       Side{s.dir.Path, old.Major(), s.layout.BlockSize(), s.live.Oldest, s.live.Next, old.NextOffset},
 		New:       Side{c.place.path, newMajor, s.layout.BlockSize(), s.live.Oldest, s.live.Next, c.next},
 		Multis:    s.live.Len(),
@@ -282,7 +287,7 @@ func (c *conversion) result(took Seconds) *Result {
 		Kernels:   kernels.Active(),
 		Jobs:      c.Jobs,
 		Findings:  c.sorted(),
-		Count:     c.count,
+		Count:     c.counts(),
 		Seconds:   took,
 		Recovered: c.recovered,
 	}

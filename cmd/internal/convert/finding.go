@@ -3,6 +3,7 @@ package convert
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -74,9 +75,17 @@ func (f *findings) add(list ...Finding) {
 	}
 }
 
+// counts is how many there are of each kind; an empty object in JSON where there are none.
+func (f *findings) counts() map[Kind]int {
+	if f.count == nil {
+		return map[Kind]int{}
+	}
+	return f.count
+}
+
 // sorted is the findings kept of some kinds, or of all, in the order of multis within each kind.
 func (f *findings) sorted(kinds ...Kind) []Finding {
-	list := slices.Clone(f.list)
+	list := append([]Finding{}, f.list...) // not nil: a list in JSON, also when empty
 	if len(kinds) > 0 {
 		list = slices.DeleteFunc(list, func(f Finding) bool { return !slices.Contains(kinds, f.Kind) })
 	}
@@ -88,6 +97,7 @@ func (f *findings) sorted(kinds ...Kind) []Finding {
 
 // A RefusedError says why a cluster can't be converted: everything that is wrong, up to a limit.
 type RefusedError struct {
+	Path     string // of the old cluster
 	Mode     Mode
 	Findings []Finding
 	Count    map[Kind]int
@@ -96,7 +106,7 @@ type RefusedError struct {
 // Error lists the first findings and says how many there are of each kind.
 func (e *RefusedError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "mode %s can't convert this pg_multixact:", e.Mode)
+	fmt.Fprintf(&b, "mode %s can't convert %s:", e.Mode, e.Path)
 	for i, f := range e.Findings {
 		if i == shown {
 			break
@@ -119,19 +129,19 @@ func (e *RefusedError) Error() string {
 	return b.String()
 }
 
-// refusal is an error if anything found keeps mode from converting.
-func (f *findings) refusal(mode Mode) error {
+// refusal is an error if anything found keeps the mode from converting.
+func (c *conversion) refusal() error {
 	kinds := []Kind{MissingSegment}
-	if mode == Rewrite {
+	if c.Mode == Rewrite {
 		kinds = append(kinds, NegativeLength, PastRange, TwoUpdaters)
 	}
-	e := &RefusedError{Mode: mode, Findings: f.sorted(kinds...), Count: map[Kind]int{}}
+	e := &RefusedError{Path: filepath.Join(c.src.dir.Path, "pg_multixact"), Mode: c.Mode, Findings: c.sorted(kinds...), Count: map[Kind]int{}}
 	if len(e.Findings) == 0 {
 		return nil
 	}
 	for _, kind := range kinds {
-		if f.count[kind] > 0 {
-			e.Count[kind] = f.count[kind]
+		if c.count[kind] > 0 {
+			e.Count[kind] = c.count[kind]
 		}
 	}
 	return e

@@ -47,7 +47,7 @@ func (c *conversion) number(ctx context.Context) error {
 	for i := range units {
 		c.numbers.base[i+1] += c.numbers.base[i]
 	}
-	return c.refusal(c.Mode)
+	return c.refusal()
 }
 
 // inspected counts the valid multis of a run and keeps what is found wrong in it.

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/mxwiden/mxwiden/kernels"
 	"github.com/mxwiden/mxwiden/kernels/multixact"
@@ -68,18 +70,26 @@ func (s *source) spans() [][2]int64 {
 	return [][2]int64{{page(s.live.Oldest), page(s.live.Last()) + 1}}
 }
 
-// checkOffsets refuses a source that lacks an offsets segment of the live range.
+// checkOffsets refuses a source that lacks offsets segments of the live range.
 func (s *source) checkOffsets() error {
+	var names []string
 	for _, span := range s.spans() {
 		for _, gap := range s.offsets.Missing(span[0]/slru.PagesPerSegment, (span[1]-1)/slru.PagesPerSegment+1) {
 			name := slru.Short.Name(gap.Lo)
+			if slices.Contains(s.offsets.Foreign(), name) {
+				name += " (what has that name is no regular file)"
+			}
 			if gap.Hi > gap.Lo+1 {
 				name += " to " + slru.Short.Name(gap.Hi-1)
 			}
-			return fmt.Errorf("%s: offsets %w: %s, though multis %d to %d are live; restore it from a backup of the cluster", s.offsets.Path(), ErrMissing, name, s.live.Oldest, s.live.Last())
+			names = append(names, name)
 		}
 	}
-	return nil
+	if len(names) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: offsets %w: %s, though multis %d to %d are live; restore it from a backup of the cluster",
+		s.offsets.Path(), ErrMissing, strings.Join(names, ", "), s.live.Oldest, s.live.Last())
 }
 
 // short lists the segments of an SLRU that end before the live range does, and so are read as zeros from there on.

@@ -3,6 +3,7 @@ package convert
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"sync/atomic"
 
@@ -17,7 +18,8 @@ const batch = 4
 // A worker is what one goroutine of the conversion works with: windows on both sides, a fixed number of segments each.
 type worker struct {
 	*input
-	out *mmapio.Writer
+	out     *mmapio.Writer
+	scratch []byte // in place of out where nothing is to be written: one segment
 }
 
 func (c *conversion) newWorker() (*worker, error) {
@@ -25,15 +27,23 @@ func (c *conversion) newWorker() (*worker, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.Check {
+		return &worker{input: in, scratch: make([]byte, c.src.offsets.SegmentBytes())}, nil
+	}
 	out, err := mmapio.NewWriter(c.src.offsets.SegmentBytes(), batch, c.choice.Write, c.place.perm, c.Sync != mmapio.NoSync)
 	if err != nil {
 		in.Close()
 		return nil, err
 	}
-	return &worker{in, out}, nil
+	return &worker{input: in, out: out}, nil
 }
 
-func (w *worker) Close() error { return errors.Join(w.input.Close(), w.out.Close()) }
+func (w *worker) Close() error {
+	if w.out == nil {
+		return w.input.Close()
+	}
+	return errors.Join(w.input.Close(), w.out.Close())
+}
 
 // parallel calls work for each of n pieces, on as many workers as there are jobs, under a fault guard. The first error ends it.
 func (c *conversion) parallel(ctx context.Context, n int, work func(w *worker, i int) error) error {
@@ -47,7 +57,10 @@ func (c *conversion) parallel(ctx context.Context, n int, work func(w *worker, i
 			}
 			err = mmapio.Guard(func() error {
 				for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-					if err := errors.Join(ctx.Err(), work(w, i)); err != nil {
+					if ctx.Err() != nil {
+						return stopped(ctx)
+					}
+					if err := work(w, i); err != nil {
 						return err
 					}
 				}
@@ -59,15 +72,38 @@ func (c *conversion) parallel(ctx context.Context, n int, work func(w *worker, i
 	return group.Wait()
 }
 
+// stopped is the error of a run that was told to end.
+func stopped(ctx context.Context) error {
+	return fmt.Errorf("stopped before the end, and what was written is removed: %w", context.Cause(ctx))
+}
+
 // A segment is one file of the result: its number, and its size in pages.
 type segment struct{ no, pages int64 }
 
-// write creates a batch of segments of dir below the place of the result, has fill set every byte of each, and writes them out.
+// write creates a batch of segments of dir below the place of the result, has fill set every byte of each, and writes them out. For
+// a check they are only filled.
 func (c *conversion) write(w *worker, dir string, naming slru.Naming, batch []segment, fill func(i int, window []byte) error) error {
 	files := make([]mmapio.NewFile, len(batch))
 	for i, s := range batch {
 		files[i] = mmapio.NewFile{Path: filepath.Join(c.place.build, dir, naming.Name(s.no)), Size: s.pages * int64(c.src.layout.BlockSize())}
 	}
+	if c.Check {
+		for i, f := range files {
+			if err := fill(i, w.scratch[:f.Size]); err != nil {
+				return err
+			}
+		}
+	} else if err := w.writeOut(files, fill); err != nil {
+		return err
+	}
+	for i, f := range files {
+		c.wrote(dir+"/"+naming.Name(batch[i].no), f.Size)
+	}
+	return nil
+}
+
+// writeOut fills and writes files through the window.
+func (w *worker) writeOut(files []mmapio.NewFile, fill func(i int, window []byte) error) error {
 	window, err := w.out.Begin(files)
 	if err != nil {
 		return err
@@ -77,13 +113,7 @@ func (c *conversion) write(w *worker, dir string, naming slru.Naming, batch []se
 		if err := fill(i, window[at:at+f.Size]); err != nil {
 			return err
 		}
-		at += c.src.offsets.SegmentBytes()
+		at += w.src.offsets.SegmentBytes()
 	}
-	if err := w.out.Commit(); err != nil {
-		return err
-	}
-	for i, f := range files {
-		c.wrote(dir+"/"+naming.Name(batch[i].no), f.Size)
-	}
-	return nil
+	return w.out.Commit()
 }
