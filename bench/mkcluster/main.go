@@ -42,8 +42,9 @@ func main() {
 		fmt.Fprintln(os.Stderr, "mkcluster:", err)
 		os.Exit(1)
 	}
-	fmt.Printf("%s: %d multis from %d, next %d, with %d members to offset %d: %d bytes in %d segments, in %v\n", flag.Arg(0),
-		made.Len(), made.Oldest, made.Next, made.Members, made.NextOffset, made.Bytes, made.Files, time.Since(begin).Round(time.Millisecond))
+	fmt.Printf("%s: %d multis from %d, next %d, with %d members, next offset %d: %d bytes in %d segments, in %v\n",
+		flag.Arg(0), made.Len(), made.Oldest, made.Next, made.Members, made.NextOffset, made.Bytes, made.Files,
+		time.Since(begin).Round(time.Millisecond))
 }
 
 // number is a flag for a number of 32 bits.

@@ -40,9 +40,9 @@ func (c *Cluster) Command(ctx context.Context, program string, args ...string) *
 // Log is the server's log file, beside the data directory.
 func (c *Cluster) Log() string { return c.Dir + ".log" }
 
-// Start starts the server and waits until it serves. Options are settings ("max_prepared_transactions=5") that go before
-// the defaults of this package: no autovacuum, which would freeze multis away, no fsync, and one private socket, no port. The error ends with the
-// end of the log.
+// Start starts the server and waits until it serves. Options are settings ("max_prepared_transactions=5") that go before the
+// defaults of this package: no autovacuum, which would freeze multis away, no fsync, and one private socket, no port. The
+// error ends with the end of the log.
 func (c *Cluster) Start(options ...string) error {
 	sockets, err := os.MkdirTemp("/tmp", "mxpg")
 	if err != nil {
@@ -58,10 +58,12 @@ func (c *Cluster) Start(options ...string) error {
 		return err
 	}
 	var quoted strings.Builder // pg_ctl hands it to a shell
-	for _, o := range append([]string{"autovacuum=off", "fsync=off", "listen_addresses=", "unix_socket_directories=" + sockets, "port=5432"}, options...) {
+	settings := []string{"autovacuum=off", "fsync=off", "listen_addresses=", "unix_socket_directories=" + sockets, "port=5432"}
+	for _, o := range append(settings, options...) {
 		fmt.Fprintf(&quoted, " -c '%s'", strings.ReplaceAll(o, "'", `'\''`))
 	}
-	if err := run(c.Command(context.Background(), "pg_ctl", "start", "-w", "-D", c.Dir, "-l", c.Log(), "-o", quoted.String())); err != nil {
+	start := c.Command(context.Background(), "pg_ctl", "start", "-w", "-D", c.Dir, "-l", c.Log(), "-o", quoted.String())
+	if err := run(start); err != nil {
 		text, _ := os.ReadFile(c.Log())
 		return errors.Join(fmt.Errorf("starting version %s in %s: %w\n%s", c.Major, c.Dir, err, tail(text)), c.forget())
 	}

@@ -39,7 +39,8 @@ func Find(major string) (Install, error) {
 	}
 	i := Install{major, filepath.Join(root, major, "bin")}
 	if !i.Has("postgres") {
-		return Install{}, fmt.Errorf("%w: version %s is not in %s; set %s to a folder that has %s/bin/postgres", ErrAbsent, major, i.Bin, Env, major)
+		return Install{}, fmt.Errorf("%w: version %s is not in %s; set %s to a folder that has %s/bin/postgres",
+			ErrAbsent, major, i.Bin, Env, major)
 	}
 	return i, nil
 }
@@ -50,8 +51,9 @@ func (i Install) Has(program string) bool {
 	return err == nil
 }
 
-// Init makes a cluster in dir, which must be absent or empty, in the C locale and with the superuser postgres, who needs no password.
-// It has no data checksums unless args, which are initdb's, ask for them: so clusters of any two versions fit each other.
+// Init makes a cluster in dir, which must be absent or empty, in the C locale and with the superuser postgres, who needs no
+// password. It has no data checksums unless args, which are initdb's, ask for them: so clusters of any two versions fit each
+// other.
 func (i Install) Init(dir string, args ...string) (*Cluster, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making a data directory: %w", err)

@@ -23,7 +23,8 @@ type Multi struct {
 
 // multis asks for the members of many multis in one statement; a multi that fails gives a row with its error, one without
 // members a row of nulls.
-const multis = `CREATE OR REPLACE FUNCTION pg_temp.multis(wanted bigint[]) RETURNS TABLE (multi bigint, member bigint, how text, failure text)
+const multis = `CREATE OR REPLACE FUNCTION pg_temp.multis(wanted bigint[])
+RETURNS TABLE (multi bigint, member bigint, how text, failure text)
 LANGUAGE plpgsql AS $$
 BEGIN
 	FOREACH multi IN ARRAY wanted LOOP
@@ -76,7 +77,8 @@ func (c *Cluster) Multis(ctx context.Context, wanted iter.Seq[uint32]) (map[uint
 	return found, nil
 }
 
-// Counters writes a checkpoint and is what the running server then has in pg_control: oldestMulti, nextMulti and nextOffset, as they stand there.
+// Counters writes a checkpoint and is what the running server then has in pg_control: oldestMulti, nextMulti and nextOffset,
+// as they stand there.
 func (c *Cluster) Counters() (oldest, next uint32, nextOffset uint64, err error) {
 	rows, err := c.Query("CHECKPOINT; SELECT oldest_multi_xid, next_multixact_id, next_multi_offset FROM pg_control_checkpoint()")
 	if err != nil {

@@ -38,8 +38,8 @@ func TestErrorsTellWhatTheServerSaid(t *testing.T) {
 	}
 }
 
-// A workload leaves what it is for on every version: multis of several members, with every mode of the server and with updaters of
-// both outcomes, and rows that refer to them. It is there after a crash and after a shutdown.
+// A workload leaves what it is for on every version: multis of several members, with every mode of the server and with
+// updaters of both outcomes, and rows that refer to them. It is there after a crash and after a shutdown.
 func TestConsume(t *testing.T) {
 	for _, major := range majors {
 		t.Run(major, func(t *testing.T) {

@@ -66,7 +66,8 @@ func Consume(ctx context.Context, c *Cluster, n int) error {
 		return fmt.Errorf("looking for rows to lock: %w", err)
 	}
 	last := first + int64(n) - 1
-	_, err = conn.Exec(ctx, "INSERT INTO mxwiden SELECT id, 0, 'row ' || id FROM generate_series($1::bigint, $2::bigint) id", first, last+crowd)
+	_, err = conn.Exec(ctx, "INSERT INTO mxwiden SELECT id, 0, 'row ' || id FROM generate_series($1::bigint, $2::bigint) id",
+		first, last+crowd)
 	if err != nil {
 		return fmt.Errorf("making rows to lock: %w", err)
 	}

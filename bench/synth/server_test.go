@@ -13,8 +13,8 @@ import (
 	"github.com/mxwiden/mxwiden/kernels/multixact"
 )
 
-// A real old server takes a synthetic pg_multixact for its own and says of every multi what it was made of; then version 19's pg_upgrade
-// converts it.
+// A real old server takes a synthetic pg_multixact for its own and says of every multi what it was made of; then version
+// 19's pg_upgrade converts it.
 func TestServer(t *testing.T) {
 	for _, c := range []struct {
 		name, major string
@@ -57,6 +57,41 @@ func TestServer(t *testing.T) {
 			}
 			if _, err := os.Stat(filepath.Join(new.Dir, "pg_multixact", "members", "000000000000000")); err != nil {
 				t.Error(err)
+			}
+		})
+	}
+}
+
+// An empty synthetic cluster just before both wraps is a place from which a real server goes on past them.
+func TestServerGoesOnPastWraps(t *testing.T) {
+	for _, major := range []string{"18", "15"} {
+		t.Run(major, func(t *testing.T) {
+			c := postgrestest.Init(t, major)
+			dir := t.TempDir()
+			start, err := synth.Shape{Header: synth.Header{First: math.MaxUint32 - 1535, FirstOffset: math.MaxUint32 - 5119}}.Write(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Inject(filepath.Join(dir, "pg_multixact"), start.Oldest, start.Next, uint32(start.NextOffset)); err != nil {
+				t.Fatal(err)
+			}
+			postgrestest.Start(t, c)
+			if err := postgres.Consume(t.Context(), c, 1000); err != nil {
+				t.Fatal(err)
+			}
+			oldest, next, nextOffset, err := c.Counters()
+			if err != nil || oldest != start.Oldest || next >= oldest || nextOffset >= start.NextOffset {
+				t.Fatalf("counters are %d, %d, %d, %v, want both wrapped", oldest, next, nextOffset, err)
+			}
+			live := multixact.OldRange(oldest, next, uint32(nextOffset))
+			multis, err := c.Multis(t.Context(), live.All())
+			if err != nil || uint64(len(multis)) != live.Len() {
+				t.Fatalf("read %d multis of %d, %v", len(multis), live.Len(), err)
+			}
+			for multi, m := range multis {
+				if m.Err != nil || len(m.Members) < 2 {
+					t.Fatalf("multi %d is %+v", multi, m)
+				}
 			}
 		})
 	}

@@ -24,7 +24,8 @@ func (s Shape) Write(dir string) (Result, error) {
 	s.MaxMembers = max(s.MaxMembers, s.MinMembers)
 	s.HoleRun = max(s.HoleRun, 1)
 	if s.Holes < 0 || s.Holes >= 1 || s.Updaters < 0 || s.Updaters > 1 {
-		return Result{}, fmt.Errorf("making a cluster: the share of holes is %v, of updaters %v, want 0 to 1, and not all holes", s.Holes, s.Updaters)
+		return Result{}, fmt.Errorf("making a cluster: shares are from 0 to 1, of holes below 1: not %v of updaters, %v of holes",
+			s.Updaters, s.Holes)
 	}
 	return write(dir, s.Header, s.multis())
 }
@@ -34,7 +35,8 @@ func (s Shape) multis() iter.Seq[Multi] {
 	return func(yield func(Multi) bool) {
 		members := make([]multixact.Member, s.MaxMembers)
 		d := dice(s.Seed)
-		updaters, holes := chance(s.Updaters), chance(s.Holes/(1-s.Holes)/float64(s.HoleRun)) // a run may begin after each multi that is none
+		updaters := chance(s.Updaters)
+		holes := chance(s.Holes / (1 - s.Holes) / float64(s.HoleRun)) // that a run begins after a multi that is none
 		run := 0
 		xid := uint32(firstNormalXID)
 		for range s.Count {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/mxwiden/mxwiden/kernels/multixact"
 	"github.com/mxwiden/mxwiden/mmapio/pgdata"
@@ -19,9 +20,9 @@ import (
 type Header struct {
 	Version     string // "18" without one; "9.3" to "18"
 	BlockSize   int    // bytes, 8192 without one
-	First       uint32 // the oldest multi; 1 stands for 0
-	FirstOffset uint32 // nextOffset as it was before the first multi; a first member is never in slot 0 but in 1
-	Ahead       bool   // the entry of nextMulti is written too, as recent minor releases of 14 and later do
+	First       uint32 // the oldest multi; 0 stands for 1
+	FirstOffset uint32 // nextOffset before the first multi: where it begins, but at 1 for 0
+	Ahead       bool   // the entry of nextMulti is written too, as recent minor releases of 14 and later do: 1 for 2^32
 
 	// Control, if there, changes pg_control before it is written.
 	Control func(*pgdata.Control)
@@ -97,11 +98,12 @@ func folders(dir, version string) error {
 	case err != nil && !os.IsNotExist(err):
 		return fmt.Errorf("making a cluster: %w", err)
 	}
-	names := []string{"base", "global", "pg_multixact/offsets", "pg_multixact/members", "pg_subtrans", "pg_tblspc", "pg_twophase", "pg_wal", "pg_xact"}
-	if version[0] == '9' {
-		names = append(names[:len(names)-2], "pg_xlog", "pg_clog")
+	names := []string{"base", "global", "pg_multixact/offsets", "pg_multixact/members", "pg_subtrans", "pg_tblspc", "pg_twophase"}
+	renamed := []string{"pg_wal", "pg_xact"}
+	if strings.HasPrefix(version, "9.") {
+		renamed = []string{"pg_xlog", "pg_clog"}
 	}
-	for _, name := range names {
+	for _, name := range append(names, renamed...) {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
 			return fmt.Errorf("making a cluster: %w", err)
 		}

@@ -38,7 +38,8 @@ func random(n, longest int) []synth.Multi {
 // reader reads the cluster in dir one page at a time.
 func reader(t *testing.T, dir string, block int, live multixact.Range) multixact.Reader {
 	t.Helper()
-	return multixact.Reader{Layout: multixact.Old(block), Range: live, Offsets: pages(t, dir, "offsets", block), Members: pages(t, dir, "members", block)}
+	return multixact.Reader{Layout: multixact.Old(block), Range: live,
+		Offsets: pages(t, dir, "offsets", block), Members: pages(t, dir, "members", block)}
 }
 
 func pages(t *testing.T, dir, name string, block int) multixact.Pages {
@@ -104,8 +105,9 @@ func TestMultisReadBack(t *testing.T) {
 					t.Fatal(err)
 				}
 				pg := control(t, dir)
-				if live := multixact.OldRange(pg.OldestMulti, pg.NextMulti, uint32(pg.NextOffset)); live.Oldest != c.first ||
-					live.Len() != uint64(c.n) || live.Next != result.Next || live.NextOffset != result.NextOffset || int(pg.BlockSize) != block {
+				live := multixact.OldRange(pg.OldestMulti, pg.NextMulti, uint32(pg.NextOffset))
+				live.First = result.First
+				if live != result.Range || live.Oldest != c.first || live.Len() != uint64(c.n) || int(pg.BlockSize) != block {
 					t.Errorf("pg_control has %+v, want %d multis from %d on, and %+v", live, c.n, c.first, result.Range)
 				}
 				same(t, reader(t, dir, block, result.Range), multis)
@@ -119,7 +121,8 @@ func same(t *testing.T, r multixact.Reader, multis []synth.Multi) {
 	multi := r.Range.Oldest
 	for i, m := range multis {
 		got, err := r.Multi(multi)
-		if hole := m.Lost || i+1 < len(multis) && multis[i+1].Lost; hole != (err != nil && multixact.Hole(err)) || !hole && !slices.Equal(got, m.Members) {
+		hole := m.Lost || i+1 < len(multis) && multis[i+1].Lost
+		if hole != multixact.Hole(err) || !hole && !slices.Equal(got, m.Members) {
 			t.Fatalf("multi %d is %v, %v; want %+v", multi, got, err, m)
 		}
 		multi = multixact.After(multi)
@@ -131,17 +134,18 @@ func TestSlot0(t *testing.T) {
 	two := []multixact.Member{{XID: 10}, {XID: 11, Status: multixact.Update}}
 	for _, c := range []struct {
 		firstOffset uint32
-		entries     []uint64
+		entries     []uint64 // the last is the next multi's
 		next        uint64
 	}{
-		{math.MaxUint32 - 3, []uint64{math.MaxUint32 - 3, math.MaxUint32 - 1, 1}, 3},
-		{math.MaxUint32 - 2, []uint64{math.MaxUint32 - 2, math.MaxUint32, 1}, 3},
-		{math.MaxUint32 - 5, []uint64{math.MaxUint32 - 5, math.MaxUint32 - 3, math.MaxUint32 - 1}, 1 << 32},
-		{0, []uint64{1, 3, 5}, 7},
+		{math.MaxUint32 - 3, []uint64{math.MaxUint32 - 3, math.MaxUint32 - 1, 1, 3}, 3},
+		{math.MaxUint32 - 2, []uint64{math.MaxUint32 - 2, math.MaxUint32, 1, 3}, 3},
+		{math.MaxUint32 - 5, []uint64{math.MaxUint32 - 5, math.MaxUint32 - 3, math.MaxUint32 - 1, 1}, 1 << 32},
+		{0, []uint64{1, 3, 5, 7}, 7},
 	} {
 		dir := t.TempDir()
 		result, err := synth.WriteMultis(dir, synth.Spec{
-			Header: synth.Header{FirstOffset: c.firstOffset}, Multis: []synth.Multi{{Members: two}, {Members: two}, {Members: two}}})
+			Header: synth.Header{FirstOffset: c.firstOffset, Ahead: true},
+			Multis: []synth.Multi{{Members: two}, {Members: two}, {Members: two}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,8 +155,8 @@ func TestSlot0(t *testing.T) {
 				t.Errorf("from %d: entry of multi %d is %d, %v, want %d", c.firstOffset, i+1, got, err, want)
 			}
 		}
-		if result.NextOffset != c.next || control(t, dir).NextOffset != uint64(uint32(c.next)) {
-			t.Errorf("from %d: next offset is %d and %d in pg_control, want %d", c.firstOffset, result.NextOffset, control(t, dir).NextOffset, c.next)
+		if inControl := control(t, dir).NextOffset; result.NextOffset != c.next || inControl != uint64(uint32(c.next)) {
+			t.Errorf("from %d: next offset is %d and %d in pg_control, want %d", c.firstOffset, result.NextOffset, inControl, c.next)
 		}
 	}
 }
@@ -163,8 +167,11 @@ func TestUnsound(t *testing.T) {
 	one := []multixact.Member{{XID: 10, Status: 9}}
 	two := []multixact.Member{{XID: 0, Status: multixact.Update}, {XID: 12, Status: multixact.NoKeyUpdate}}
 	result, err := synth.WriteMultis(dir, synth.Spec{
-		Header: synth.Header{FirstOffset: 100, Ahead: true, Control: func(c *pgdata.Control) { c.NextMulti, c.State = 0, pgdata.InProduction }},
-		Multis: []synth.Multi{{Members: one}, {Members: nil}, {Members: two}, {Members: one, Offset: 50}, {Members: two, Lost: true}, {Members: one, Offset: 90000}}})
+		Header: synth.Header{FirstOffset: 100, Ahead: true, Control: func(c *pgdata.Control) {
+			c.NextMulti, c.State = 0, pgdata.InProduction
+		}},
+		Multis: []synth.Multi{{Members: one}, {}, {Members: two}, {Members: one, Offset: 50}, {Members: two, Lost: true},
+			{Members: one, Offset: 90000}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +199,8 @@ func TestUnsound(t *testing.T) {
 func TestSegmentComesUpAgain(t *testing.T) {
 	dir := t.TempDir()
 	one := []multixact.Member{{XID: 10}}
-	result, err := synth.WriteMultis(dir, synth.Spec{Multis: []synth.Multi{{Members: one, Offset: 7}, {Members: one, Offset: 1 << 20}, {Members: one, Offset: 9}}})
+	result, err := synth.WriteMultis(dir, synth.Spec{Multis: []synth.Multi{
+		{Members: one, Offset: 7}, {Members: one, Offset: 1 << 20}, {Members: one, Offset: 9}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,8 @@ func writeMultixact(dir string, h Header, multis iter.Seq[Multi]) (Result, error
 	return result, w.err()
 }
 
-// A writer is where the next multi goes. The page of its entry and that of its first slot are looked up when they are needed, and only then come to be.
+// A writer is where the next multi goes. The page of its entry and that of its first slot are looked up when they are
+// needed, and only then come to be.
 type writer struct {
 	layout multixact.Layout
 
@@ -101,8 +102,8 @@ func (w *writer) jump(offset uint32) {
 	w.slot = w.slotsEnd
 }
 
-// finish makes what a server reads first: the next multi's entry and the slot at the next offset have their pages, unless they are
-// the first on one, which the server then makes (TrimMultiXact). The first pages of both are there from initdb on.
+// finish makes what a server reads first: the next multi's entry and the slot at the next offset have their pages, unless
+// they are the first on one, which the server then makes (TrimMultiXact). The first pages of both are there from initdb on.
 func (w *writer) finish(ahead bool) {
 	if ahead {
 		end := max(w.next, 1) // nextOffset is 0 then: the entry will not be, until the server starts again

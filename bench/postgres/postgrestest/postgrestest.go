@@ -41,7 +41,8 @@ func TempDir(t testing.TB) string {
 	return dir
 }
 
-// Init is a new cluster of a major version, stopped, and under the conditions of Require. It goes when the test ends, and is killed if it still runs.
+// Init is a new cluster of a major version, stopped, and under the conditions of Require. It goes when the test ends, and is
+// killed if it still runs.
 func Init(t testing.TB, major string, args ...string) *postgres.Cluster {
 	t.Helper()
 	i := Require(t, major)
