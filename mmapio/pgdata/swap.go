@@ -32,8 +32,8 @@ type Journal struct {
 	Retain      bool     `json:"retain"` // keep the old folder
 }
 
-// ErrSwap is what the errors of Swap and Recover wrap when pg_multixact is left aside, because what to do could not be told
-// for certain.
+// ErrSwap is what the errors of Swap and Recover wrap when the journal is left in place: a later Recover needs all that is
+// there, the folder at BuildPath too.
 var ErrSwap = errors.New("the swap of pg_multixact is neither finished nor undone")
 
 // BuildPath is where the caller builds the pg_multixact that Swap puts in place: beside it, under a name of its own.
@@ -69,9 +69,8 @@ func (d *Dir) ProbeSwap() error {
 // Every step is on disk before the next, unless sync is NoSync. While pg_multixact is aside, a server does not start, or (version 19
 // with a nextMulti that begins a page) starts but can neither make a multixact nor write a checkpoint, so pg_control stays as it is.
 //
-// Whenever the process dies, Recover ends or undoes what it did. An error before the reset, or in it while pg_control is as
-// it was, leaves everything as it was, and the result removed. An error that wraps ErrSwap leaves pg_multixact aside and the
-// journal in place.
+// Whenever the process dies, Recover ends or undoes what it did. An error that wraps ErrSwap leaves the rest to Recover as
+// well; any other leaves everything as it was, and after the journal was begun the result is removed.
 //
 // The cluster must be "shut down" and still have the counters and the system identifier of d.Control. The caller holds Lock.
 func (d *Dir) Swap(j Journal, reset func() error, sync mmapio.SyncMethod) error {
@@ -87,14 +86,11 @@ func (d *Dir) Swap(j Journal, reset func() error, sync mmapio.SyncMethod) error 
 		return errors.Join(fmt.Errorf("swapping pg_multixact of %s: there is no folder at %s", d.Path, d.BuildPath()), err)
 	}
 	j.Version, j.NewSystemID, j.Before = journalVersion, before.SystemID, before.Counters()
-	err = s.write(j, d.Perm)
-	if err == nil {
-		err = s.rename(multixactDir, asideDir)
+	err = s.run(j, d.Perm, reset)
+	if there, _ := s.there(journalFile); there && err != nil && !errors.Is(err, ErrSwap) {
+		err = fmt.Errorf("%w, and the next run will go on with it: %w", ErrSwap, err)
 	}
-	if err != nil {
-		return errors.Join(err, s.undo())
-	}
-	return s.reset(j, reset)
+	return err
 }
 
 // swap is a swap in the data directory, after all that must hold before one.
@@ -172,6 +168,18 @@ func (s swap) write(j Journal, perm mmapio.Perm) error {
 		return fmt.Errorf("writing a journal: %w", err)
 	}
 	return nil
+}
+
+// run is the swap from the journal on.
+func (s swap) run(j Journal, perm mmapio.Perm, reset func() error) error {
+	err := s.write(j, perm)
+	if err == nil {
+		err = s.rename(multixactDir, asideDir)
+	}
+	if err != nil {
+		return errors.Join(err, s.undo())
+	}
+	return s.reset(j, reset)
 }
 
 // reset calls the reset, with pg_multixact aside, and goes on or back by what pg_control then says.
