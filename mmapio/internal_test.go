@@ -1,0 +1,102 @@
+package mmapio
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A file that is cut while it is copied ends before the size it began with.
+func TestCopyingAFileThatIsCutIsAnError(t *testing.T) {
+	dir := t.TempDir()
+	src := filepath.Join(dir, "src")
+	if err := os.WriteFile(src, make([]byte, 10_000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	from, err := open(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.close()
+	for name, copy := range map[string]func(f, from file, size int64) error{"bytes": file.copyBytes, "range": file.copyWhole} {
+		to, err := create(filepath.Join(dir, name), Perm{File: 0o600, UID: -1, GID: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer to.close()
+		if err := copy(to, from, 10_000); err != nil && !unsupported(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := copy(to, from, 10_001); !errors.Is(err, io.ErrUnexpectedEOF) && !unsupported(err) {
+			t.Errorf("%s of a byte more than there is: %v", name, err)
+		}
+	}
+}
+
+func TestFilesAreReadByDescriptorsThatCannotWrite(t *testing.T) {
+	f, err := open(filepath.Join(t.TempDir()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.close()
+	if flags, err := unix.FcntlInt(uintptr(f.fd), unix.F_GETFL, 0); err != nil || flags&unix.O_ACCMODE != unix.O_RDONLY {
+		t.Errorf("flags are %#x, %v", flags, err)
+	}
+	if flags, err := unix.FcntlInt(uintptr(f.fd), unix.F_GETFD, 0); err != nil || flags&unix.FD_CLOEXEC == 0 {
+		t.Errorf("descriptor flags are %#x, %v", flags, err)
+	}
+}
+
+// fake is a trial that always takes the same.
+type fake struct {
+	took time.Duration
+	err  error
+	runs *int
+}
+
+func (f fake) run() (int64, time.Duration, error) { *f.runs++; return 1000, f.took, f.err }
+func (f fake) Close() error                       { return nil }
+
+func TestCompareChoosesWhatIsClearlyFaster(t *testing.T) {
+	failure := errors.New("failure")
+	for _, c := range []struct {
+		what           string
+		stage, mapped  fake
+		want           Backing
+		rates          [2]float64
+		failed, opened error
+	}{
+		{"map", fake{took: 1000}, fake{took: 500}, Map, [2]float64{1, 2}, nil, nil},
+		{"stage", fake{took: 500}, fake{took: 1000}, Stage, [2]float64{2, 1}, nil, nil},
+		{"about the same", fake{took: 1000}, fake{took: 950}, Stage, [2]float64{1, 1000. / 950}, nil, nil},
+		{"map fails", fake{took: 1000}, fake{err: failure}, Stage, [2]float64{1, 0}, failure, nil},
+		{"stage fails", fake{err: failure}, fake{took: 1000}, Map, [2]float64{0, 1}, failure, nil},
+		{"both fail", fake{err: failure}, fake{err: failure}, Stage, [2]float64{0, 0}, failure, nil},
+		{"neither opens", fake{}, fake{}, Stage, [2]float64{0, 0}, failure, failure},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			runs := 0
+			got, stage, mapped, err := compare(time.Hour, func(b Backing) (trial, error) {
+				f := []fake{c.stage, c.mapped}[b]
+				f.runs = &runs
+				return f, c.opened
+			})
+			if got != c.want || [2]float64{stage, mapped} != c.rates || !errors.Is(err, c.failed) {
+				t.Errorf("got %s, %v and %v GB/s, %v", got, stage, mapped, err)
+			}
+			if runs > 12 {
+				t.Errorf("%d runs", runs)
+			}
+		})
+	}
+	runs := 0
+	compare(0, func(Backing) (trial, error) { return fake{took: 1, runs: &runs}, nil })
+	if runs != 4 {
+		t.Errorf("%d runs where there is no time, want one of each to warm up and one to measure", runs)
+	}
+}
