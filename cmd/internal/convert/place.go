@@ -66,10 +66,11 @@ func (c *conversion) inside(path string) error {
 	if old, err = filepath.Abs(old); err != nil {
 		return err
 	}
-	if path, err = existing(path); err != nil {
+	real, err := existing(path)
+	if err != nil {
 		return err
 	}
-	if rel, err := filepath.Rel(old, path); err == nil && rel != ".." && !strings.HasPrefix(rel, "../") {
+	if rel, err := filepath.Rel(old, real); err == nil && rel != ".." && !strings.HasPrefix(rel, "../") {
 		return fmt.Errorf("%s is inside the old cluster %s, in which nothing is ever written: choose a folder elsewhere", path, old)
 	}
 	return nil
@@ -77,6 +78,7 @@ func (c *conversion) inside(path string) error {
 
 // existing is the nearest folder above path, or path itself, that is there: absolute and without symbolic links.
 func existing(path string) (string, error) {
+	asked := path
 	path, err := filepath.Abs(path)
 	for err == nil {
 		var real string
@@ -88,7 +90,7 @@ func existing(path string) (string, error) {
 		}
 		path, err = filepath.Dir(path), nil
 	}
-	return "", err
+	return "", fmt.Errorf("looking for %s: %w", asked, err)
 }
 
 // A need is what a conversion writes, and how much of the room on the file system it takes.
