@@ -34,8 +34,8 @@ func newStage(size int64) (mmap.MMap, error) {
 	return memory, nil
 }
 
-// An arena is one range of addresses with a slot for each file of a window, into which files are mapped in turn. Where no
-// file is mapped it is anonymous memory. Its addresses are registered for Guard.
+// An arena is one range of addresses with a slot for each file of a window, into which files are mapped in turn. Where
+// no file is mapped it is anonymous memory. Its addresses are registered for Guard.
 type arena struct {
 	memory []byte
 	slot   int64    // bytes

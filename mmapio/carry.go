@@ -32,9 +32,10 @@ var ErrNotLinkable = errors.New("not to be linked")
 // errUnfit is the ErrNotLinkable of a file by its looks.
 var errUnfit = fmt.Errorf("%w for what it is", ErrNotLinkable)
 
-// CarryFile makes a new file dst that holds exactly the bytes of src, with the mode and owner of perm. Src is only read. Link is
-// refused with an error that wraps ErrNotLinkable where the file system cannot, and where src has not mode and owner of perm already, since a change
-// would reach through the link. After an error there is no dst, unless it existed before.
+// CarryFile makes a new file dst that holds exactly the bytes of src, with the mode and owner of perm. Src is only
+// read. Link is refused with an error that wraps ErrNotLinkable where the file system cannot, and where src has not
+// mode and owner of perm already, since a change would reach through the link. After an error there is no dst, unless
+// it existed before.
 func CarryFile(dst, src string, m CopyMethod, perm Perm) error {
 	if err := carry(dst, src, m, perm); err != nil {
 		return fmt.Errorf("carrying %s to %s by %s: %w", src, dst, m, err)
@@ -64,9 +65,9 @@ func carry(dst, src string, m CopyMethod, perm Perm) error {
 	return nil
 }
 
-// CheckCopy says before any work whether m can bring srcFile, and files like it, into dstDir, by doing so once to a temporary
-// name there, which it removes. The error says why not, and what to use instead. A file that must not be linked for its own mode
-// or owner is none: CarryFile tells that of each file.
+// CheckCopy says before any work whether m can bring srcFile, and files like it, into dstDir, by doing so once to a
+// temporary name there, which it removes. The error says why not, and what to use instead. A file that must not be
+// linked for its own mode or owner is none: CarryFile tells that of each file.
 func CheckCopy(srcFile, dstDir string, m CopyMethod, perm Perm) error {
 	dir, err := os.MkdirTemp(dstDir, ".probe-*")
 	if err != nil {
@@ -176,10 +177,11 @@ func (f file) copyBytes(from file, size int64) error {
 	return nil
 }
 
-// unsupported tells that a file system cannot do what it was asked, from that it failed at it. Of a device without the call ENOTTY comes, of
-// a file system that only sometimes can EINVAL.
+// unsupported tells that a file system cannot do what it was asked, from that it failed at it. Of a device without the
+// call ENOTTY comes, of a file system that only sometimes can EINVAL.
 func unsupported(err error) bool {
-	return errors.Is(err, errors.ErrUnsupported) || errors.Is(err, unix.EXDEV) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTTY)
+	return errors.Is(err, errors.ErrUnsupported) || errors.Is(err, unix.EXDEV) ||
+		errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTTY)
 }
 
 // explain puts into words why a file system cannot.

@@ -2,7 +2,6 @@ package mmapio
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,27 +20,24 @@ type Choice struct {
 const (
 	sampleBytes = 512 << 10
 	readTime    = 3 * time.Millisecond
-	writeTime   = 9 * time.Millisecond
+	writeTime   = 7 * time.Millisecond
 )
 
-// Choose measures both backings on the very file systems: it reads some of the files [first, last), and writes as large new ones to a
-// temporary folder in dstDir, which it removes. It takes some milliseconds. Where a backing cannot be measured the other is chosen, and where neither can,
-// Stage. The choice can be used whatever the error, which says what could not be measured.
-func Choose(files Files, first, last, fileBytes int64, dstDir string, perm Perm) (Choice, error) {
-	var c Choice
-	var read, write error
-	c.Read, c.ReadStage, c.ReadMap, read = compare(readTime, func(b Backing) (trial, error) {
+// Choose measures both backings on the very file systems, for some milliseconds: it reads some of the files [first,
+// last), and writes as large new ones to a temporary folder in dstDir, which it removes. A backing that cannot be
+// measured is not chosen, and where neither can it is Stage: only that there can be no folder is an error.
+func Choose(files Files, first, last, fileBytes int64, dstDir string, perm Perm) (c Choice, err error) {
+	c.Read, c.ReadStage, c.ReadMap = compare(readTime, func(b Backing) (trial, error) {
 		return newReadTrial(files, first, last, fileBytes, b)
 	})
 	dir, err := os.MkdirTemp(dstDir, ".probe-*")
 	if err != nil {
-		return c, errors.Join(read, err)
+		return c, err
 	}
-	defer os.RemoveAll(dir)
-	c.Write, c.WriteStage, c.WriteMap, write = compare(writeTime, func(b Backing) (trial, error) {
+	c.Write, c.WriteStage, c.WriteMap = compare(writeTime, func(b Backing) (trial, error) {
 		return newWriteTrial(dir, fileBytes, perm, b)
 	})
-	return c, errors.Join(read, write)
+	return c, os.RemoveAll(dir)
 }
 
 // A trial is one side on one backing. It is run again and again, so that what is only paid for once is not measured.
@@ -50,16 +46,14 @@ type trial interface {
 	Close() error
 }
 
-// compare runs trials of both backings in turn, so that they meet the same neighbours. The first round only warms up. Map has to be
-// clearly faster to be chosen.
-func compare(limit time.Duration, open func(Backing) (trial, error)) (faster Backing, stage, mapped float64, err error) {
-	var rates [2]float64
-	var trials [2]trial
+// compare runs trials of both backings in turn, so that they meet the same neighbours, and returns the medians. The first
+// round only warms up. Map has to be clearly faster to be chosen.
+func compare(limit time.Duration, open func(Backing) (trial, error)) (faster Backing, stage, mapped float64) {
+	var trials [2]trial // nil where it fails
 	var samples [2][]float64
 	deadline := time.Now().Add(limit)
 	for b := range trials {
-		t, failed := open(Backing(b))
-		if err = errors.Join(err, failed); failed == nil {
+		if t, err := open(Backing(b)); err == nil {
 			trials[b] = t
 			defer t.Close()
 		}
@@ -69,27 +63,32 @@ func compare(limit time.Duration, open func(Backing) (trial, error)) (faster Bac
 			if t == nil {
 				continue
 			}
-			bytes, took, failed := t.run()
-			if failed != nil {
-				err, trials[b], samples[b] = errors.Join(err, failed), nil, nil
-			} else if round > 0 && bytes > 0 {
+			bytes, took, err := t.run()
+			if err != nil {
+				trials[b], samples[b] = nil, nil
+			} else if round > 0 {
 				samples[b] = append(samples[b], float64(bytes)/float64(max(took, 1))) // bytes a nanosecond are GB/s
 			}
 		}
 	}
-	for b, s := range samples {
-		if slices.Sort(s); len(s) > 0 {
-			rates[b] = s[len(s)/2]
-		}
-	}
-	if rates[Map] > 1.1*rates[Stage] {
+	stage, mapped = median(samples[Stage]), median(samples[Map])
+	if mapped > 1.1*stage {
 		faster = Map
 	}
-	return faster, rates[Stage], rates[Map], err
+	return faster, stage, mapped
 }
 
-// sampleFiles is how many files are a round.
-func sampleFiles(fileBytes int64) int { return int(max(sampleBytes/fileBytes, 1)) }
+// median is 0 of nothing.
+func median(samples []float64) float64 {
+	if len(samples) == 0 {
+		return 0
+	}
+	slices.Sort(samples)
+	return samples[len(samples)/2]
+}
+
+// sampleFiles is how many files are a round: creating and opening them takes time too.
+func sampleFiles(fileBytes int64) int { return int(min(max(sampleBytes/fileBytes, 1), 4)) }
 
 // A readTrial reads the same files in every round, and adds up what they hold: a map is not read before it is touched.
 type readTrial struct {

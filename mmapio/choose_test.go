@@ -28,22 +28,26 @@ func TestChooseMeasuresBothBackings(t *testing.T) {
 }
 
 func TestChooseWithoutAnythingToMeasureIsStage(t *testing.T) {
-	stage := mmapio.Choice{Read: mmapio.Stage, Write: mmapio.Stage}
 	const fileBytes = 32 << 10
 	dir := t.TempDir()
-	c, err := mmapio.Choose(folder{}, 0, 10, fileBytes, dir, private)
-	if err != nil || c.Read != mmapio.Stage || c.ReadStage != 0 || c.ReadMap != 0 {
-		t.Errorf("without files: %+v, %v", c, err)
+	one, _ := fill(t, 5000, 5000)
+	for _, c := range []struct {
+		what      string
+		files     folder
+		fileBytes int64
+		stage     bool // is measured
+	}{
+		{"no files", folder{}, fileBytes, false},
+		{"a file that is listed and not there", folder{dir, map[int64]int64{0: fileBytes}}, fileBytes, false},
+		{"files that cannot be mapped", one, 5000, true},
+	} {
+		got, err := mmapio.Choose(c.files, 0, 1, c.fileBytes, dir, private)
+		if err != nil || got.Read != mmapio.Stage || got.ReadMap != 0 || got.ReadStage > 0 != c.stage || got.WriteStage <= 0 {
+			t.Errorf("%s: %+v, %v", c.what, got, err)
+		}
 	}
-	if c, err = mmapio.Choose(folder{}, 0, 0, fileBytes, filepath.Join(dir, "none"), private); !errors.Is(err, fs.ErrNotExist) || c != stage {
-		t.Errorf("without a folder: %+v, %v", c, err)
-	}
-	listed := folder{dir, map[int64]int64{0: fileBytes}}
-	if c, err = mmapio.Choose(listed, 0, 1, fileBytes, dir, private); !names(err, listed.path(0)) || c.Read != mmapio.Stage || c.WriteStage <= 0 {
-		t.Errorf("with a file that is not there: %+v, %v", c, err)
-	}
-	files, _ := fill(t, 5000, 5000)
-	if c, err = mmapio.Choose(files, 0, 1, 5000, dir, private); err == nil || c.ReadStage <= 0 || c.ReadMap != 0 || c.Read != mmapio.Stage {
-		t.Errorf("with files that cannot be mapped: %+v, %v", c, err)
+	got, err := mmapio.Choose(folder{}, 0, 0, fileBytes, filepath.Join(dir, "none"), private)
+	if !errors.Is(err, fs.ErrNotExist) || got != (mmapio.Choice{}) {
+		t.Errorf("no folder to write to: %+v, %v", got, err)
 	}
 }

@@ -127,18 +127,22 @@ func TestGuardLeavesAloneWhatIsNotItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Munmap(elsewhere)
-	// a slot that no file is mapped into is nobody's fault either
-	r := newReader(t, folder{}, 4096, 1, mmapio.Map)
-	zeros, err := r.Bytes(0, 4096)
+	// nor is a place that no file is mapped at any more
+	files, _ := fill(t, 4096, 4096)
+	r := newReader(t, files, 4096, 1, mmapio.Map)
+	if _, err := r.Bytes(0, 4096); err != nil {
+		t.Fatal(err)
+	}
+	zeros, err := r.Bytes(4096, 4096)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var nowhere *int
 	for what, f := range map[string]func() error{
-		"a panic":                 func() error { panic("a panic") },
-		"a nil pointer":           func() error { *nowhere = 1; return nil },
-		"a fault elsewhere":       func() error { elsewhere[0] = 1; return nil },
-		"a write without a file ": func() error { zeros[0] = 1; return nil },
+		"a panic":                func() error { panic("a panic") },
+		"a nil pointer":          func() error { *nowhere = 1; return nil },
+		"a fault elsewhere":      func() error { elsewhere[0] = 1; return nil },
+		"a write without a file": func() error { zeros[0] = 1; return nil },
 	} {
 		t.Run(what, func(t *testing.T) {
 			defer func() {

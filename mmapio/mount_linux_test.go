@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mount is an empty file system of the kind and size given, in memory or in a file on a loop device. The test is skipped where it cannot be
-// made, and fails instead where MXWIDEN_REQUIRE_PG=1.
+// mount is an empty file system of the kind and size given, in memory or in a file on a loop device. The test is
+// skipped where it cannot be made, and fails instead where MXWIDEN_REQUIRE_PG=1.
 func mount(t *testing.T, kind string, size int64) string {
 	t.Helper()
 	missing := func(format string, args ...any) {

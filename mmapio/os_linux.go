@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// populateRead and populateWrite bring all pages of a range into memory and into the page table in one call. It is advice: kernels before
-// 5.14 lack it, and what cannot be populated will tell by a fault when it is touched.
+// populateRead and populateWrite bring all pages of a range into memory and into the page table in one call. It is
+// advice: kernels before 5.14 lack it, and what cannot be populated will tell by a fault when it is touched.
 func populateRead(b []byte)  { unix.Madvise(b, unix.MADV_POPULATE_READ) }
 func populateWrite(b []byte) { unix.Madvise(b, unix.MADV_POPULATE_WRITE) }
 
@@ -20,11 +20,15 @@ func (f file) preallocate(size int64) error {
 	return err
 }
 
-// writeBehind starts to write what is in memory of the file to disk.
+// writeBehind starts to write what is in memory of the file to disk, where the system can without a sync.
 func (f file) writeBehind() error {
-	return f.retry("sync_file_range", func() error {
+	err := f.retry("sync_file_range", func() error {
 		return unix.SyncFileRange(f.fd, 0, 0, unix.SYNC_FILE_RANGE_WRITE)
 	})
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	return err
 }
 
 func (f file) syncfs() error {

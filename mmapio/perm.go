@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Perm is what the files and folders that are written get: permission bits whatever the umask, and user and group, -1 to
-// leave either as it comes.
+// Perm is what the files and folders that are written get: permission bits whatever the umask, and user and group, -1
+// to leave either as it comes.
 type Perm struct {
 	File, Dir os.FileMode
 	UID, GID  int

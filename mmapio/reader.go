@@ -30,7 +30,8 @@ type run struct {
 	fileBytes int64
 }
 
-// file is the path of file n and how many of its bytes count: none of a file that is absent, no more than a whole file's.
+// file is the path of file n and how many of its bytes count: none of a file that is absent, no more than a whole
+// file's.
 func (r run) file(n int64) (path string, size int64) {
 	path, size, ok := r.files.File(n)
 	if !ok {
@@ -46,8 +47,8 @@ type source interface {
 	close() error
 }
 
-// NewReader is a Reader of files of fileBytes each when whole, a multiple of the page size for Map. It has room for window
-// of them at once.
+// NewReader is a Reader of files of fileBytes each when whole, a multiple of the page size for Map. It has room for
+// window of them at once.
 func NewReader(files Files, fileBytes int64, window int, b Backing) (*Reader, error) {
 	if fileBytes <= 0 || window <= 0 {
 		return nil, fmt.Errorf("reading %d files of %d bytes at once: neither can be", window, fileBytes)
@@ -70,9 +71,9 @@ func NewReader(files Files, fileBytes int64, window int, b Backing) (*Reader, er
 }
 
 // Bytes is the n bytes at off, where file i begins at i*fileBytes. They may span as many files as the window has. They
-// are to be read only, within Guard, and stand until the next call; their address is off, modulo the page size. What is absent,
-// a file or the end of a short one, reads as zeros. What the call before brought into view costs nothing. A file that has become shorter
-// than Files says is an error that wraps io.ErrUnexpectedEOF, or a fault.
+// are to be read only, within Guard, and stand until the next call; their address is off, modulo the page size. What is
+// absent, a file or the end of a short one, reads as zeros. What the call before brought into view costs nothing. A
+// file that has become shorter than Files says is an error that wraps io.ErrUnexpectedEOF, or a fault.
 func (r *Reader) Bytes(off int64, n int) ([]byte, error) {
 	if n <= 0 {
 		return nil, nil

@@ -36,7 +36,8 @@ func (f folder) File(n int64) (path string, size int64, ok bool) {
 	return f.path(n), size, ok
 }
 
-// fill writes random files of the sizes given, where -1 is an absent one, and returns them and the range of bytes they stand for.
+// fill writes random files of the sizes given, where -1 is an absent one, and returns them and the range of bytes they
+// stand for.
 func fill(t testing.TB, fileBytes int64, sizes ...int64) (folder, []byte) {
 	t.Helper()
 	f := folder{t.TempDir(), map[int64]int64{}}
@@ -122,7 +123,7 @@ func TestReaderShowsWhatIsInViewWithoutIO(t *testing.T) {
 func TestReaderRefuses(t *testing.T) {
 	const fileBytes = 32 << 10
 	onEach(t, func(t *testing.T, b mmapio.Backing) {
-		files, _ := fill(t, fileBytes, fileBytes, fileBytes, fileBytes)
+		files, want := fill(t, fileBytes, fileBytes, fileBytes, fileBytes)
 		files.sizes[3] = fileBytes // listed, and not there
 		r := newReader(t, files, fileBytes, 2, b)
 		for _, c := range []struct{ off, n int64 }{{0, 2*fileBytes + 1}, {1, 2 * fileBytes}, {-1, 1}} {
@@ -130,6 +131,12 @@ func TestReaderRefuses(t *testing.T) {
 				t.Errorf("%d bytes at %d are within a window of two files", c.n, c.off)
 			}
 		}
+		view := func() {
+			if got, err := r.Bytes(0, fileBytes); err != nil || !bytes.Equal(got, want[:fileBytes]) {
+				t.Errorf("after an error the first file reads otherwise: %v", err)
+			}
+		}
+		view()
 		if _, err := r.Bytes(3*fileBytes, 1); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("a file that is listed and not there: %v", err)
 		}
@@ -139,9 +146,7 @@ func TestReaderRefuses(t *testing.T) {
 		if _, err := r.Bytes(fileBytes, fileBytes); !errors.Is(err, io.ErrUnexpectedEOF) || !names(err, files.path(1)) {
 			t.Errorf("a file that has become shorter: %v", err)
 		}
-		if _, err := r.Bytes(0, fileBytes); err != nil {
-			t.Errorf("after an error: %v", err)
-		}
+		view()
 	})
 }
 

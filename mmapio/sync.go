@@ -42,8 +42,8 @@ func ParseSyncMethod(name string) (SyncMethod, error) {
 	return 0, fmt.Errorf("sync method %q: expected fsync or syncfs", name)
 }
 
-// SyncTree brings dir and every file and folder below it to disk: by Fsync up to jobs files at a time, then the folders;
-// by Syncfs in one call for the file system that dir is on.
+// SyncTree brings dir and every file and folder below it to disk: by Fsync up to jobs files at a time, then the
+// folders; by Syncfs in one call for the file system that dir is on.
 func SyncTree(dir string, m SyncMethod, jobs int) error {
 	switch m {
 	case NoSync:
@@ -88,8 +88,9 @@ func syncPath(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// WriteFileAtomic puts a file with data at path, in place of one that is there: after a crash there is either of them, whole. It is written
-// beside its place, synced unless m is NoSync, and renamed. One file alone is synced by fsync also where m is Syncfs.
+// WriteFileAtomic puts a file with data at path, in place of one that is there: after a crash there is either of them,
+// whole. It is written beside its place, synced unless m is NoSync, and renamed. One file alone is synced by fsync also
+// where m is Syncfs.
 func WriteFileAtomic(path string, data []byte, perm Perm, m SyncMethod) error {
 	beside, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {

@@ -17,7 +17,8 @@ func TestSyncTreeLeavesNothingDirty(t *testing.T) {
 			var paths []string
 			for _, name := range []string{"a", "b", "sub/c", "sub/sub/d"} {
 				path := filepath.Join(dir, name)
-				if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, make([]byte, 100_000), 0o600)); err != nil {
+				made := os.MkdirAll(filepath.Dir(path), 0o700)
+				if err := errors.Join(made, os.WriteFile(path, make([]byte, 100_000), 0o600)); err != nil {
 					t.Fatal(err)
 				}
 				paths = append(paths, path)

@@ -28,8 +28,8 @@ type Writer struct {
 	open   []file    // the first of files
 }
 
-// NewWriter is a Writer of files of up to fileBytes each, a multiple of the page size for Map, window of them at once. With behind the system
-// starts to write each file to disk as soon as it is whole, for a sync that follows.
+// NewWriter is a Writer of files of up to fileBytes each, a multiple of the page size for Map, window of them at once.
+// With behind the system starts to write each file to disk as soon as it is whole, for a sync that follows.
 func NewWriter(fileBytes int64, window int, b Backing, perm Perm, behind bool) (*Writer, error) {
 	if fileBytes <= 0 || window <= 0 {
 		return nil, fmt.Errorf("writing %d files of %d bytes at once: neither can be", window, fileBytes)
@@ -51,11 +51,13 @@ func NewWriter(fileBytes int64, window int, b Backing, perm Perm, behind bool) (
 }
 
 // Begin creates files, none of which may exist, and returns the window to fill: file i is what stands at i*fileBytes,
-// Size bytes of it. The window holds anything; all of it has to be set, within Guard, before Commit. On Map the files have their room
-// on disk already, where the file system can give it. After an error the files created are there until the caller removes them.
+// Size bytes of it. The window holds anything; all of it has to be set, within Guard, before Commit. On Map the files
+// have their room on disk already, where the file system can give it. After an error the files created are there until
+// the caller removes them.
 func (w *Writer) Begin(files []NewFile) ([]byte, error) {
 	if len(files) > w.window || len(w.files) > 0 {
-		return nil, fmt.Errorf("writing %d files: the window has room for %d, and %d are in it", len(files), w.window, len(w.files))
+		return nil, fmt.Errorf("writing %d files: the window has room for %d, and %d are in it",
+			len(files), w.window, len(w.files))
 	}
 	w.files = append(w.files, files...)
 	for i, n := range files {
@@ -88,8 +90,8 @@ func (w *Writer) create(i int, n NewFile) error {
 	return w.arena.place(i, f, n.Size)
 }
 
-// Commit gives the files of Begin their contents and closes them. It does not sync. An error names the file, and ENOSPC, EIO and
-// EFAULT are among what it may wrap.
+// Commit gives the files of Begin their contents and closes them. It does not sync. An error names the file, and
+// ENOSPC, EIO and EFAULT are among what it may wrap.
 func (w *Writer) Commit() error {
 	if w.arena != nil {
 		if err := w.arena.clear(); err != nil {
