@@ -3,6 +3,7 @@ package convert
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -57,22 +58,50 @@ const (
 
 // findings gathers what the workers find.
 type findings struct {
-	mu    sync.Mutex
-	list  []Finding
-	count map[Kind]int
+	mu      sync.Mutex
+	list    map[Kind][]Finding
+	count   map[Kind]int
+	missing map[string]missing // segments, by their names
+}
+
+// A missing segment is one finding, however many multis have members in it.
+type missing struct {
+	first  Finding
+	multis int
 }
 
 func (f *findings) add(list ...Finding) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.count == nil {
-		f.count = map[Kind]int{}
+		f.list, f.count, f.missing = map[Kind][]Finding{}, map[Kind]int{}, map[string]missing{}
 	}
-	for _, finding := range list {
-		if f.count[finding.Kind]++; f.count[finding.Kind] <= kept {
-			f.list = append(f.list, finding)
+	for _, found := range list {
+		if found.Kind == MissingSegment {
+			m, again := f.missing[found.Segment]
+			if !again || found.Multi < m.first.Multi {
+				m.first = found
+			}
+			m.multis++
+			f.missing[found.Segment] = m
+			f.count[found.Kind] = len(f.missing)
+			continue
 		}
+		f.count[found.Kind]++
+		same := append(f.list[found.Kind], found)
+		if len(same) == 2*kept {
+			same = lowest(same)
+		}
+		f.list[found.Kind] = same
 	}
+}
+
+// lowest sorts findings of a kind and cuts them to those that are kept: which those are does not depend on who found what first.
+func lowest(list []Finding) []Finding {
+	slices.SortFunc(list, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Multi, b.Multi), cmp.Compare(a.Segment, b.Segment))
+	})
+	return list[:min(len(list), kept)]
 }
 
 // counts is how many there are of each kind; an empty object in JSON where there are none.
@@ -83,16 +112,23 @@ func (f *findings) counts() map[Kind]int {
 	return f.count
 }
 
-// sorted is the findings kept of some kinds, or of all, in the order of multis within each kind.
+// sorted is the findings kept of some kinds, or of all, in the order of multis or segments within each kind.
 func (f *findings) sorted(kinds ...Kind) []Finding {
-	list := append([]Finding{}, f.list...) // not nil: a list in JSON, also when empty
-	if len(kinds) > 0 {
-		list = slices.DeleteFunc(list, func(f Finding) bool { return !slices.Contains(kinds, f.Kind) })
+	if len(kinds) == 0 {
+		kinds = slices.Sorted(maps.Keys(f.count))
 	}
-	slices.SortStableFunc(list, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Multi, b.Multi), cmp.Compare(a.Segment, b.Segment))
-	})
-	return list
+	sorted := []Finding{} // a list in JSON, also when empty
+	for _, kind := range kinds {
+		list := slices.Clone(f.list[kind])
+		if kind == MissingSegment {
+			for _, m := range f.missing {
+				list = append(list, Finding{Kind: kind, Segment: m.first.Segment,
+					Text: fmt.Sprintf("multi %d (offsets page %d) has members in it, the first of %d that do", m.first.Multi, m.first.Page, m.multis)})
+			}
+		}
+		sorted = append(sorted, lowest(list)...)
+	}
+	return sorted
 }
 
 // A RefusedError says why a cluster can't be converted: everything that is wrong, up to a limit.
@@ -195,7 +231,9 @@ func (s *source) inspectMulti(r multixact.Run, i int) (list []Finding) {
 	}
 	for lo, hi := range multixact.Slots(offset, length) {
 		for _, gap := range s.members.Missing(s.memberSegment(lo), s.memberSegment(hi-1)+1) {
-			found(MissingSegment, "it has members in members/%s", slru.Short.Name(gap.Lo))
+			for no := gap.Lo; no < gap.Hi; no++ {
+				list = append(list, Finding{Kind: MissingSegment, Multi: multi, Page: s.layout.OffsetPage(multi), Segment: "members/" + slru.Short.Name(no)})
+			}
 		}
 	}
 	return list
