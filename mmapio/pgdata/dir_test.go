@@ -178,21 +178,21 @@ func TestCheckStoppedLooksForTheProcess(t *testing.T) {
 
 func TestLock(t *testing.T) {
 	dir := t.TempDir()
-	unlock, err := Lock(dir)
+	lock, err := Lock(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Lock(dir); !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), dir) {
 		t.Errorf("a second lock: %v", err)
 	}
-	if err := unlock(); err != nil {
+	if err := lock.Close(); err != nil {
 		t.Fatal(err)
 	}
-	unlock, err = Lock(dir)
+	lock, err = Lock(dir)
 	if err != nil {
 		t.Fatalf("after the first was given back: %v", err)
 	}
-	if err := unlock(); err != nil {
+	if err := lock.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 0 {

@@ -64,9 +64,10 @@ func checkProcess(path string) error {
 	return fmt.Errorf("looking for a server: %w: process %d of %s lives: stop it first (pg_ctl stop -m fast)", ErrRunning, pid, file)
 }
 
-// Lock keeps other runs of this program off the data directory at path, and leaves nothing behind in it, not even when the
-// process is killed. It does not keep servers off. The error wraps ErrLocked if somebody else has the lock.
-func Lock(path string) (unlock func() error, err error) {
+// Lock keeps other runs of this program off the data directory at path, until what it returns is closed, and leaves nothing
+// behind in it, not even when the process is killed. A child that inherits the file holds the lock as well. It does not keep
+// servers off. The error wraps ErrLocked if somebody else has the lock.
+func Lock(path string) (*os.File, error) {
 	dir, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("locking a data directory: %w", err)
@@ -74,5 +75,5 @@ func Lock(path string) (unlock func() error, err error) {
 	if err := flock(dir); err != nil {
 		return nil, errors.Join(fmt.Errorf("locking %s: %w", path, err), dir.Close())
 	}
-	return dir.Close, nil
+	return dir, nil
 }

@@ -22,11 +22,10 @@ func (c *conversion) openCluster() (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	unlock, err := pgdata.Lock(c.NewDir)
-	if err != nil {
+	if reset.lock, err = pgdata.Lock(c.NewDir); err != nil {
 		return nil, err
 	}
-	p := &place{path: c.NewDir, probe: c.NewDir, release: func() { unlock() }}
+	p := &place{path: c.NewDir, probe: c.NewDir, lock: reset.lock}
 	if err := c.takeCluster(p, reset); err != nil {
 		p.Close()
 		return nil, err
@@ -116,11 +115,14 @@ func (c *conversion) override(format string, args ...any) error {
 }
 
 // A resetter runs pg_resetwal of version 19 as the owner of the new cluster: it refuses to be run by anybody else.
-type resetter struct{ program, dataDir string }
+type resetter struct {
+	program, dataDir string
+	lock             *os.File // pg_resetwal holds it too, and keeps the next run waiting if it outlives this one
+}
 
 // newResetter refuses a bin folder that has no pg_resetwal of version 19, and a user who is neither root nor the cluster's owner.
 func newResetter(bin, dataDir string) (resetter, error) {
-	r := resetter{filepath.Join(bin, "pg_resetwal"), dataDir}
+	r := resetter{program: filepath.Join(bin, "pg_resetwal"), dataDir: dataDir}
 	var err error
 	if r.dataDir, err = filepath.Abs(dataDir); err != nil {
 		return r, err
@@ -141,6 +143,7 @@ func (r resetter) run(to pgdata.Counters) error {
 	cmd := exec.Command(r.program, "-O", strconv.FormatUint(to.NextOffset, 10), "-m", fmt.Sprintf("%d,%d", to.NextMulti, to.OldestMulti), r.dataDir)
 	cmd.Dir = r.dataDir
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
+	cmd.ExtraFiles = []*os.File{r.lock}
 	if err := asOwner(cmd, r.dataDir); err != nil {
 		return err
 	}

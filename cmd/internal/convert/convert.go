@@ -11,6 +11,7 @@ import (
 	"github.com/mxwiden/mxwiden/kernels"
 	"github.com/mxwiden/mxwiden/kernels/multixact"
 	"github.com/mxwiden/mxwiden/mmapio"
+	"github.com/mxwiden/mxwiden/mmapio/slru"
 )
 
 // newMajor is the version whose format is written.
@@ -172,7 +173,7 @@ func (c *conversion) run(ctx context.Context) (*Result, error) {
 		err = stopped(ctx)
 	}
 	if err == nil {
-		err = phase(&took.Commit, func() error { return c.place.commit(c) })
+		err = phase(&took.Commit, func() error { return c.place.put(c) })
 	}
 	if err != nil {
 		return nil, c.place.undo(err)
@@ -220,7 +221,7 @@ func (c *conversion) choose() {
 	case c.IO == "map":
 		c.choice = mmapio.Choice{Read: mmapio.Map, Write: mmapio.Map}
 	case c.IO == "auto" && !c.Check:
-		first := c.src.unit(0).segment / 2
+		first := c.src.layout.OffsetPage(c.src.live.Oldest) / slru.PagesPerSegment
 		choice, err := mmapio.Choose(c.src.offsets, first, first+batch, c.src.offsets.SegmentBytes(), c.place.probe, c.place.perm)
 		if err != nil {
 			c.Verbose("could not measure the backings, staging: %v", err)

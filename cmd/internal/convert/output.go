@@ -46,11 +46,10 @@ func (c *conversion) openOutput() (*place, error) {
 		if err := o.make(p.perm); err != nil {
 			return err
 		}
-		unlock, err := pgdata.Lock(o.path)
-		if err != nil {
+		var err error
+		if p.lock, err = pgdata.Lock(o.path); err != nil {
 			return err
 		}
-		p.release = func() { unlock() }
 		return o.clear() // looks again: another run may have ended since
 	}
 	p.put = o.put

@@ -18,11 +18,11 @@ type place struct {
 	build string // where that is built
 	probe string // an existing folder on the same file system
 	perm  mmapio.Perm
+	lock  *os.File // keeps other runs off, once there is one
 
 	prepare func() error              // before the first file is written
 	put     func(c *conversion) error // the result is built and synced: put it where readers look
 	discard func() error              // whatever was built goes
-	release func()
 }
 
 // openPlace looks at where the result is to go and refuses what can't take it. Nothing is written.
@@ -34,8 +34,8 @@ func (c *conversion) openPlace() (*place, error) {
 }
 
 func (p *place) Close() {
-	if p.release != nil {
-		p.release()
+	if p.lock != nil {
+		p.lock.Close()
 	}
 }
 
@@ -51,8 +51,6 @@ func (p *place) begin() error {
 	}
 	return nil
 }
-
-func (p *place) commit(c *conversion) error { return p.put(c) }
 
 // undo removes what was built, after err.
 func (p *place) undo(err error) error { return errors.Join(err, p.discard()) }
@@ -128,11 +126,16 @@ func (c *conversion) checkCopy() error {
 		return nil
 	}
 	sample, _, _ := c.src.members.File(carried[0])
-	if c.Copy != mmapio.AutoCopy {
-		return mmapio.CheckCopy(sample, c.place.probe, c.Copy, c.place.perm)
-	}
-	if err := mmapio.CheckCopy(sample, c.place.probe, mmapio.Clone, c.place.perm); err == nil {
+	can := func(m mmapio.CopyMethod) error { return mmapio.CheckCopy(sample, c.place.probe, m, c.place.perm) }
+	switch {
+	case c.Copy != mmapio.AutoCopy:
+		return can(c.Copy)
+	case can(mmapio.Clone) == nil:
 		c.Copy = mmapio.Clone
+	case can(mmapio.CopyFileRange) == nil:
+		c.Copy = mmapio.CopyFileRange
+	default:
+		c.Copy = mmapio.Copy
 	}
 	return nil
 }
