@@ -52,28 +52,32 @@ func copyGroups(dst, src []byte, shift int) {
 		copy(dst, src[:len(dst)])
 		return
 	}
+	_ = src[len(dst)+groupBytes-1]
 	tags := binary.NativeEndian.Uint32(src)
-	for len(dst) >= groupBytes {
-		d, s := (*[groupBytes]byte)(dst), (*[2 * groupBytes]byte)(src)
-		next := binary.NativeEndian.Uint32(s[groupBytes:])
-		binary.NativeEndian.PutUint32(d[:], tags>>(8*shift)|next<<(32-8*shift))
+	low, high := uint(8*shift)&31, uint(32-8*shift)&31
+	for len(dst) >= groupBytes && len(src) >= 2*groupBytes {
+		next := binary.NativeEndian.Uint32(src[groupBytes:])
+		binary.NativeEndian.PutUint32(dst, tags>>low|next<<high)
 		tags = next
 		switch shift { // in moves of one or two values, each within a group
 		case 1:
-			*(*[8]byte)(d[4:]) = *(*[8]byte)(s[8:])
-			*(*[4]byte)(d[12:]) = *(*[4]byte)(s[16:])
-			*(*[4]byte)(d[16:]) = *(*[4]byte)(s[24:])
+			move64(dst[4:], src[8:])
+			move32(dst[12:], src[16:])
+			move32(dst[16:], src[24:])
 		case 2:
-			*(*[8]byte)(d[4:]) = *(*[8]byte)(s[12:])
-			*(*[8]byte)(d[12:]) = *(*[8]byte)(s[24:])
-		case 3:
-			*(*[4]byte)(d[4:]) = *(*[4]byte)(s[16:])
-			*(*[4]byte)(d[8:]) = *(*[4]byte)(s[24:])
-			*(*[8]byte)(d[12:]) = *(*[8]byte)(s[28:])
+			move64(dst[4:], src[12:])
+			move64(dst[12:], src[24:])
+		default:
+			move32(dst[4:], src[16:])
+			move32(dst[8:], src[24:])
+			move64(dst[12:], src[28:])
 		}
 		dst, src = dst[groupBytes:], src[groupBytes:]
 	}
 }
+
+func move32(dst, src []byte) { binary.NativeEndian.PutUint32(dst, binary.NativeEndian.Uint32(src)) }
+func move64(dst, src []byte) { binary.NativeEndian.PutUint64(dst, binary.NativeEndian.Uint64(src)) }
 
 // copySlots is CopyElements one element at a time, for what fills no group.
 func copySlots(dst []byte, di int, src []byte, si, n int) {
@@ -83,24 +87,21 @@ func copySlots(dst []byte, di int, src []byte, si, n int) {
 }
 
 func element(page []byte, slot int) Held {
-	group := page[slot/groupElements*groupBytes:][:groupBytes]
-	i := slot % groupElements
-	return Held{binary.NativeEndian.Uint32(group[4+4*i:]), group[tagByte(i)]}
+	group, i := groupOf(page, slot)
+	return Held{
+		Value: binary.NativeEndian.Uint32(group[4+4*i:]),
+		Tag:   uint8(binary.NativeEndian.Uint32(group) >> (8 * i)),
+	}
 }
 
 func setElement(page []byte, slot int, e Held) {
-	group := page[slot/groupElements*groupBytes:][:groupBytes]
-	i := slot % groupElements
-	group[tagByte(i)] = e.Tag
+	group, i := groupOf(page, slot)
+	tags := binary.NativeEndian.Uint32(group) &^ (0xFF << (8 * i))
+	binary.NativeEndian.PutUint32(group, tags|uint32(e.Tag)<<(8*i))
 	binary.NativeEndian.PutUint32(group[4+4*i:], e.Value)
 }
 
-// tagByte is where the tag of the i-th element of a group stands.
-func tagByte(i int) int {
-	if bigEndian {
-		return groupElements - 1 - i
-	}
-	return i
+// groupOf is the group that a slot is in, and the index of the slot there.
+func groupOf(page []byte, slot int) (group []byte, i uint) {
+	return page[uint(slot)/groupElements*groupBytes:][:groupBytes], uint(slot) % groupElements
 }
-
-var bigEndian = binary.NativeEndian.Uint16([]byte{0, 1}) == 1

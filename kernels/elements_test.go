@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -31,7 +32,7 @@ func TestElementsStandAsTheFormatSays(t *testing.T) {
 		0, 0, 14, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x44, 0x43, 0x42, 0x41, 0, 0, 0, 0,
 	}
 	want := slices.Clone(little)
-	if bigEndian {
+	if binary.NativeEndian.Uint16([]byte{0, 1}) == 1 {
 		for word := range slices.Chunk(want, 4) {
 			slices.Reverse(word)
 		}

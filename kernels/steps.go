@@ -11,25 +11,35 @@ type Steps struct {
 }
 
 // CountSteps counts the len(src)-1 steps from each entry of src to the next.
+//
+// No branch depends on an entry: what is counted are the signs of differences, which are 0 where an entry is unset.
 func CountSteps(src []uint32) Steps {
 	if len(src) == 0 {
 		return Steps{}
 	}
-	var set, rising, ones, falling, unset uint64
-	from, fromSet := src[0], isSet(src[0])
+	var fromSet, bothSet, below0, below1, below2 int64
+	from, set := src[0], setMask(src[0])
 	for _, to := range src[1:] {
-		toSet := isSet(to)
-		d := int64(int32(to - from))
-		both := fromSet & toSet
-		up, down := both&(uint64(-d)>>63), both&(uint64(d)>>63)
-		unset += fromSet ^ 1
-		set += both
-		rising += up
-		falling += down
-		ones += up &^ isSet(uint32(d)^1)
-		from, fromSet = to, toSet
+		fromSet -= set
+		both := set
+		set = setMask(to)
+		both &= set
+		bothSet -= both
+		d := int64(int32(to-from)) & both
+		below0 -= d >> 63
+		below1 -= (d - 1) >> 63
+		below2 -= (d - 2) >> 63
+		from = to
 	}
-	return Steps{int(rising), int(ones), int(falling), int(set - rising - falling), int(unset)}
+	steps := int64(len(src) - 1)
+	rising := steps - below1
+	return Steps{
+		Rising:  int(rising),
+		Ones:    int(below2 - below1),
+		Falling: int(below0),
+		Level:   int(bothSet - rising - below0),
+		Unset:   int(steps - fromSet),
+	}
 }
 
 // MaskedSequence numbers the rising steps of src (see Steps), where step i is from src[i] to src[i+1] and prev tells of the
@@ -37,21 +47,22 @@ func CountSteps(src []uint32) Steps {
 // and 0 elsewhere. It returns the base of what follows, base + the number of rising steps.
 // len(src) is len(dst)+1.
 func MaskedSequence(dst []uint64, src []uint32, prev bool, base uint64) (next uint64) {
-	var before uint64
+	var before int64
 	if prev {
-		before = 1
+		before = -1
 	}
-	from, fromSet := src[0], isSet(src[0])
-	src = src[1:][:len(dst)]
-	for i, to := range src {
-		toSet := isSet(to)
-		rising := fromSet & toSet & (uint64(-int64(int32(to-from))) >> 63)
-		dst[i] = base & -(rising | before)
-		base += rising
-		from, fromSet, before = to, toSet, rising
+	from, set := src[0], setMask(src[0])
+	for i, to := range src[1:][:len(dst)] {
+		both := set
+		set = setMask(to)
+		both &= set
+		rising := -int64(int32(to-from)) & both >> 63
+		dst[i] = base & uint64(rising|before)
+		base -= uint64(rising)
+		from, before = to, rising
 	}
 	return base
 }
 
-// isSet is 1 where entry is not 0.
-func isSet(entry uint32) uint64 { return (uint64(entry) + 1<<32 - 1) >> 32 }
+// setMask is -1 where entry is set, and 0 where it is not.
+func setMask(entry uint32) int64 { return -int64(entry) >> 63 }
