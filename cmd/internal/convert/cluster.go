@@ -117,7 +117,7 @@ func (c *conversion) override(format string, args ...any) error {
 // A resetter runs pg_resetwal of version 19 as the owner of the new cluster: it refuses to be run by anybody else.
 type resetter struct {
 	program, dataDir string
-	lock             *os.File // pg_resetwal holds it too, and keeps the next run waiting if it outlives this one
+	lock             *os.File // pg_resetwal inherits it: if it outlives this run, no other can begin
 }
 
 // newResetter refuses a bin folder that has no pg_resetwal of version 19, and a user who is neither root nor the cluster's owner.
