@@ -147,6 +147,13 @@ func (s *Selection) Fill(window []byte, page int64, r Run, c Cursor, end uint64)
 	return c, nil
 }
 
+// Check reads the members of the i-th multi of the run, which is valid, for the call of TwoUpdaters alone.
+func (s *Selection) Check(r Run, i int) error {
+	offset, length := r.Extent(i)
+	_, err := s.selectOne(r.First+uint32(i), offset, length)
+	return err
+}
+
 // singles is how many multis from c on have one member each, one after the other, on one old page and one new page: they can
 // be copied as they are.
 func (s *Selection) singles(r Run, c Cursor, end uint64) int {

@@ -49,9 +49,7 @@ func (c *conversion) rewriteMembers(ctx context.Context) error {
 	perSegment := uint64(layout.MembersPerPage()) * slru.PagesPerSegment
 	return c.writeMembers(ctx, numbers, func(w *worker, no int64, window []byte) error {
 		clear(window)
-		selection := multixact.Selection{Layout: layout, Old: w.memberPage, TwoUpdaters: func(multi uint32) {
-			c.add(Finding{Kind: TwoUpdaters, Multi: multi, Page: layout.OffsetPage(multi), Text: "pg_upgrade stops at it"})
-		}}
+		selection := c.selection(w)
 		slot, end := max(uint64(no)*perSegment, 1), min(uint64(no+1)*perSegment, c.next)
 		for u := c.numbers.unitOf(slot); slot < end; u++ {
 			r, err := w.run(c.src.unit(u))
@@ -63,6 +61,39 @@ func (c *conversion) rewriteMembers(ctx context.Context) error {
 				return err
 			}
 			slot = at.Slot
+		}
+		return nil
+	})
+}
+
+// selection selects from the old members that w reads.
+func (c *conversion) selection(w *worker) multixact.Selection {
+	layout := c.src.layout
+	return multixact.Selection{Layout: layout, Old: w.memberPage, TwoUpdaters: func(multi uint32) {
+		c.add(Finding{Kind: TwoUpdaters, Multi: multi, Page: layout.OffsetPage(multi), Text: "pg_upgrade stops at it"})
+	}}
+}
+
+// findUpdaters looks for multis with two updaters where the members are not going to be written, since offsets are wrong. Out of
+// order, those could make multis of any length: no unit is read for longer than the live range is.
+func (c *conversion) findUpdaters(ctx context.Context) error {
+	s := c.src
+	return c.parallel(ctx, s.units(), func(w *worker, i int) error {
+		r, err := w.run(s.unit(i))
+		if err != nil {
+			return err
+		}
+		selection := c.selection(w)
+		left := s.live.Unwrap(s.live.NextOffset) - uint64(s.live.First)
+		for i := range r.Len() {
+			_, length := r.Extent(i)
+			if length == 0 || uint64(length) > left || len(s.inspectMulti(r, i)) > 0 {
+				continue
+			}
+			left -= uint64(length)
+			if err := selection.Check(r, i); err != nil {
+				return err
+			}
 		}
 		return nil
 	})

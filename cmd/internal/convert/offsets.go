@@ -25,7 +25,7 @@ func (n *numbering) unitOf(offset uint64) int {
 }
 
 // number counts the valid multis of every unit, in parallel, and places them. It refuses a cluster whose offsets pg_upgrade
-// would stop at.
+// would stop at, and looks at its members too then.
 func (c *conversion) number(ctx context.Context) error {
 	units := c.src.units()
 	c.numbers.base = make([]uint64, units+1)
@@ -46,6 +46,12 @@ func (c *conversion) number(ctx context.Context) error {
 	c.numbers.base[0] = 1
 	for i := range units {
 		c.numbers.base[i+1] += c.numbers.base[i]
+	}
+	if c.refusal() == nil {
+		return nil
+	}
+	if err := c.findUpdaters(ctx); err != nil {
+		return err
 	}
 	return c.refusal()
 }
