@@ -41,6 +41,7 @@ type arena struct {
 	slot   int64    // bytes
 	prot   int      // of everything in it
 	paths  []string // of the files mapped, by slot, empty where there is none. Guarded by maps.
+	lost   error    // of the call after which it is not known what stands in memory
 }
 
 func newArena(slots int, slot int64, prot int) (*arena, error) {
@@ -52,7 +53,7 @@ func newArena(slots int, slot int64, prot int) (*arena, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reserving %d bytes of address space: %w", size, err)
 	}
-	a := &arena{memory, slot, prot, make([]string, slots)}
+	a := &arena{memory: memory, slot: slot, prot: prot, paths: make([]string, slots)}
 	maps.add(a)
 	return a, nil
 }
@@ -65,8 +66,7 @@ func (a *arena) place(i int, f file, size int64) error {
 	if size == 0 {
 		return nil
 	}
-	at := unsafe.Pointer(&a.memory[int64(i)*a.slot])
-	if _, err := unix.MmapPtr(f.fd, 0, at, uintptr(size), a.prot, unix.MAP_SHARED|unix.MAP_FIXED); err != nil {
+	if err := a.over(int64(i)*a.slot, size, f.fd, unix.MAP_SHARED); err != nil {
 		return f.failed("mmap", err)
 	}
 	maps.name(a, i, f.path)
@@ -76,14 +76,25 @@ func (a *arena) place(i int, f file, size int64) error {
 // clear unmaps every file. It does so in one call, and other processors drop the translations of a window at once.
 func (a *arena) clear() error {
 	maps.forget(a)
-	_, err := unix.MmapPtr(-1, 0, unsafe.Pointer(&a.memory[0]), uintptr(len(a.memory)), a.prot, anonymous|unix.MAP_FIXED)
-	if err != nil {
+	if err := a.over(0, int64(len(a.memory)), -1, anonymous); err != nil {
 		return fmt.Errorf("unmapping %d bytes: %w", len(a.memory), err)
 	}
 	return nil
 }
 
+// over maps size bytes over what is at off. Where that fails, older kernels have unmapped what was there, and by now
+// another map may be in the gap: from then on the arena is neither used nor unmapped.
+func (a *arena) over(off, size int64, fd, flags int) error {
+	if a.lost == nil {
+		_, a.lost = unix.MmapPtr(fd, 0, unsafe.Pointer(&a.memory[off]), uintptr(size), a.prot, flags|unix.MAP_FIXED)
+	}
+	return a.lost
+}
+
 func (a *arena) close() error {
 	maps.remove(a)
+	if a.lost != nil {
+		return nil
+	}
 	return unix.Munmap(a.memory)
 }
