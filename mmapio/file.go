@@ -1,9 +1,11 @@
 package mmapio
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,15 +21,14 @@ func open(path string) (file, error) {
 	return openFile(path, unix.O_RDONLY, 0)
 }
 
-// create makes a file that must not exist, with the mode and owner of perm.
+// create makes a file that must not exist, with the mode and owner of perm. After an error there is none.
 func create(path string, perm Perm) (file, error) {
 	f, err := openFile(path, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL, uint32(perm.File.Perm()))
 	if err != nil {
 		return file{}, err
 	}
 	if err := perm.give(f, perm.File); err != nil {
-		f.close()
-		return file{}, err
+		return file{}, errors.Join(err, f.close(), os.Remove(path))
 	}
 	return f, nil
 }

@@ -1,6 +1,7 @@
 package mmapio
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -14,9 +15,20 @@ type Perm struct {
 	UID, GID  int
 }
 
-// MkdirPerm makes the folder at path, whose parent exists, with the mode and owner of perm.
+// MkdirPerm makes the folder at path, whose parent exists, with the mode and owner of perm. After an error there is
+// none, unless it existed before.
 func MkdirPerm(path string, perm Perm) error {
 	if err := os.Mkdir(path, perm.Dir.Perm()); err != nil {
+		return err
+	}
+	if err := perm.giveDir(path); err != nil {
+		return errors.Join(err, os.Remove(path))
+	}
+	return nil
+}
+
+func (p Perm) giveDir(path string) error {
+	if err := os.Chmod(path, p.Dir.Perm()); err != nil { // the umask may keep it from being opened
 		return err
 	}
 	dir, err := open(path)
@@ -24,7 +36,7 @@ func MkdirPerm(path string, perm Perm) error {
 		return err
 	}
 	defer dir.close()
-	return perm.give(dir, perm.Dir)
+	return p.give(dir, p.Dir)
 }
 
 // give sets mode and owner of what is open as f, where they differ.
