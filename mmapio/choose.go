@@ -47,10 +47,10 @@ type trial interface {
 }
 
 // compare runs trials of both backings in turn, so that they meet the same neighbours, and returns the medians. The first
-// round only warms up. Map has to be clearly faster to be chosen.
+// round only warms up. Map has to be clearly faster in most rounds to be chosen, or the only one that works.
 func compare(limit time.Duration, open func(Backing) (trial, error)) (faster Backing, stage, mapped float64) {
 	var trials [2]trial // nil where it fails
-	var samples [2][]float64
+	var rates [2][]float64
 	deadline := time.Now().Add(limit)
 	for b := range trials {
 		if t, err := open(Backing(b)); err == nil {
@@ -59,23 +59,29 @@ func compare(limit time.Duration, open func(Backing) (trial, error)) (faster Bac
 		}
 	}
 	for round := 0; round < 2 || round < 6 && time.Now().Before(deadline); round++ {
-		for b, t := range trials {
-			if t == nil {
+		for i := range trials {
+			b := i ^ round&1 // each goes first in turn
+			if trials[b] == nil {
 				continue
 			}
-			bytes, took, err := t.run()
+			bytes, took, err := trials[b].run()
 			if err != nil {
-				trials[b], samples[b] = nil, nil
+				trials[b], rates[b] = nil, nil
 			} else if round > 0 {
-				samples[b] = append(samples[b], float64(bytes)/float64(max(took, 1))) // bytes a nanosecond are GB/s
+				rates[b] = append(rates[b], float64(bytes)/float64(max(took, 1))) // bytes a nanosecond are GB/s
 			}
 		}
 	}
-	stage, mapped = median(samples[Stage]), median(samples[Map])
-	if mapped > 1.1*stage {
+	rounds, won := len(rates[Stage]), 0 // by Map
+	for i, rate := range rates[Map] {
+		if rounds == 0 || rate > 1.1*rates[Stage][i] {
+			won++
+		}
+	}
+	if 2*won > rounds {
 		faster = Map
 	}
-	return faster, stage, mapped
+	return faster, median(rates[Stage]), median(rates[Map])
 }
 
 // median is 0 of nothing.

@@ -100,3 +100,34 @@ func TestCompareChoosesWhatIsClearlyFaster(t *testing.T) {
 		t.Errorf("%d runs where there is no time, want one of each to warm up and one to measure", runs)
 	}
 }
+
+// disturbed is a trial that takes longer in its last two of six rounds.
+type disturbed struct {
+	took, last time.Duration
+	runs       int
+}
+
+func (d *disturbed) run() (int64, time.Duration, error) {
+	if d.runs++; d.runs > 4 {
+		return 1000, d.last, nil
+	}
+	return 1000, d.took, nil
+}
+
+func (d *disturbed) Close() error { return nil }
+
+func TestCompareIsNotMisledByDisturbedRounds(t *testing.T) {
+	for _, c := range []struct {
+		stage, mapped disturbed
+		want          Backing
+	}{
+		{disturbed{took: 1000, last: 9000}, disturbed{took: 1000, last: 1000}, Stage},
+		{disturbed{took: 1000, last: 1000}, disturbed{took: 500, last: 9000}, Map},
+		{disturbed{took: 1000, last: 9000}, disturbed{took: 500, last: 8900}, Map},
+	} {
+		got, _, _ := compare(time.Hour, func(b Backing) (trial, error) { return []trial{&c.stage, &c.mapped}[b], nil })
+		if got != c.want {
+			t.Errorf("stage takes %d, then %d, map %d, then %d: got %s", c.stage.took, c.stage.last, c.mapped.took, c.mapped.last, got)
+		}
+	}
+}

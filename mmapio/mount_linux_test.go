@@ -218,3 +218,38 @@ func TestCopyMethodsAreRefusedWithTheReason(t *testing.T) {
 		})
 	}
 }
+
+func TestNothingIsLeftOfWhatDidNotFit(t *testing.T) {
+	const size = 1 << 20
+	dir := mount(t, "tmpfs", size)
+	src, dst := filepath.Join(t.TempDir(), "src"), filepath.Join(dir, "dst")
+	if err := os.WriteFile(src, make([]byte, 2*size), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for what, run := range map[string]func() error{
+		"AutoCopy":        func() error { return mmapio.CarryFile(dst, src, mmapio.AutoCopy, private) },
+		"Copy":            func() error { return mmapio.CarryFile(dst, src, mmapio.Copy, private) },
+		"CheckCopy":       func() error { return mmapio.CheckCopy(src, dir, mmapio.Copy, private) },
+		"WriteFileAtomic": func() error { return mmapio.WriteFileAtomic(dst, make([]byte, 2*size), private, mmapio.Fsync) },
+	} {
+		if err := run(); !errors.Is(err, unix.ENOSPC) || !names(err, dir) {
+			t.Errorf("%s to a full disk: %v", what, err)
+		}
+		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+			t.Errorf("%s leaves %v, %v", what, left, err)
+		}
+	}
+}
+
+// Where there is no room to measure, nothing is chosen and nothing is left.
+func TestChooseOnAFullDiskIsStage(t *testing.T) {
+	const fileBytes = 256 << 10
+	dir := mount(t, "tmpfs", fileBytes)
+	c, err := mmapio.Choose(folder{}, 0, 0, fileBytes, dir, private)
+	if err != nil || c != (mmapio.Choice{}) {
+		t.Errorf("got %+v, %v", c, err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("%v are left, %v", left, err)
+	}
+}
