@@ -75,6 +75,12 @@ func Recover(path string, reset func(Counters) error, sync mmapio.SyncMethod) (O
 	return Nothing, s.unclear("pg_control says %v; the journal says %v before and %v after; %s", c.Counters(), j.Before, j.After, f)
 }
 
+// ReadJournal is the journal that a dead run of Swap left in the data directory at path, nil where there is none.
+func ReadJournal(path string) (*Journal, error) {
+	f, err := swap{dir: path}.find()
+	return f.journal, err
+}
+
 // recoverWithout is Recover where there is no journal.
 func (s swap) recoverWithout(f found) (Outcome, error) {
 	switch {

@@ -35,9 +35,13 @@ func (c *conversion) openCluster() (*place, error) {
 
 // takeCluster makes sure that the cluster at p can take the result, and says how it is put there.
 func (c *conversion) takeCluster(p *place, reset resetter) error {
+	dead, err := pgdata.ReadJournal(c.NewDir)
+	if err != nil {
+		return err
+	}
+	outcome := pgdata.Nothing
 	if !c.Check {
-		outcome, err := pgdata.Recover(c.NewDir, reset.run, c.Sync)
-		if err != nil {
+		if outcome, err = pgdata.Recover(c.NewDir, reset.run, c.Sync); err != nil {
 			return err
 		}
 		if outcome != pgdata.Nothing {
@@ -52,11 +56,14 @@ func (c *conversion) takeCluster(p *place, reset resetter) error {
 	if err := c.suits(dir); err != nil {
 		return err
 	}
+	if outcome == pgdata.Finished && dead.OldSystemID == c.src.dir.Control.SystemID {
+		c.stands = dir.Control.Counters()
+	}
 	p.perm, p.build = dir.Perm, dir.BuildPath()
 	p.prepare = dir.ProbeSwap
 	p.discard = func() error { return os.RemoveAll(p.build) }
 	p.put = func(c *conversion) error {
-		after := pgdata.Counters{NextMulti: c.src.live.Next, OldestMulti: c.src.live.Oldest, NextOffset: c.next}
+		after := c.after()
 		journal := pgdata.Journal{OldSystemID: c.src.dir.Control.SystemID, After: after, Retain: c.Retain}
 		err := dir.Swap(journal, func() error { return reset.run(after) }, c.Sync)
 		if errors.Is(err, pgdata.ErrSwap) {
@@ -65,6 +72,11 @@ func (c *conversion) takeCluster(p *place, reset resetter) error {
 		return err
 	}
 	return nil
+}
+
+// after is what the counters of the new cluster are to be.
+func (c *conversion) after() pgdata.Counters {
+	return pgdata.Counters{NextMulti: c.src.live.Next, OldestMulti: c.src.live.Oldest, NextOffset: c.next}
 }
 
 // suits refuses a new cluster that is not of version 19, not shut down, of another block size, or that holds what the

@@ -11,6 +11,7 @@ import (
 	"github.com/mxwiden/mxwiden/kernels"
 	"github.com/mxwiden/mxwiden/kernels/multixact"
 	"github.com/mxwiden/mxwiden/mmapio"
+	"github.com/mxwiden/mxwiden/mmapio/pgdata"
 	"github.com/mxwiden/mxwiden/mmapio/slru"
 )
 
@@ -49,7 +50,7 @@ type Options struct {
 // Result is what was done, and what --json prints.
 type Result struct {
 	Mode      Mode         `json:"mode"`
-	Check     bool         `json:"check"` // nothing was written: Written and Carried are what would be
+	Check     bool         `json:"check"` // nothing was written: Written and Carried are what would be, or what the run that Recovered is about wrote
 	Old       Side         `json:"old"`
 	New       Side         `json:"new"`
 	Multis    uint64       `json:"multis"`
@@ -105,7 +106,8 @@ type conversion struct {
 	numbers  numbering          // of mode rewrite
 	next     uint64             // the new nextOffset
 
-	recovered string // what became of an earlier run that died
+	recovered string          // what became of an earlier run that died
+	stands    pgdata.Counters // of NewDir, if that run was on the same old cluster and has been finished
 
 	mutex            sync.Mutex
 	files            []File
@@ -155,7 +157,8 @@ func (c *conversion) run(ctx context.Context) (*Result, error) {
 	if err := phase(&took.Plan, func() error { return c.plan(ctx) }); err != nil {
 		return nil, err
 	}
-	if c.Check {
+	if c.Check || c.stands == c.after() { // then the result is there already, and only what it is has to be told
+		c.Check = true
 		if err := phase(&took.Write, func() error { return c.build(ctx) }); err != nil {
 			return nil, err
 		}
