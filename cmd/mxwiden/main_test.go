@@ -10,6 +10,7 @@ import (
 
 // The programs that scripts run: mxwiden itself, and what makes and breaks clusters for it.
 func TestMain(m *testing.M) {
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // under the race detector every program would end a second late
 	testscript.Main(m, map[string]func(){
 		"mxwiden": main,
 		"synth":   synthMain,
@@ -30,6 +31,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata",
 		Setup: func(env *testscript.Env) error {
 			env.Values[remembered{}] = map[string]string{}
+			env.Setenv("GORACE", os.Getenv("GORACE"))
 			for _, name := range []string{"PGDATAOLD", "PGDATANEW", "PGBINNEW", "MXWIDEN_CPU"} {
 				env.Setenv(name, "")
 			}
