@@ -250,6 +250,9 @@ func openNew(path string, blockSize int) (*multixact.Reader, convert.Mode, error
 		return nil, "", err
 	}
 	dir, err := pgdata.Open(path)
+	if errors.Is(err, pgdata.ErrNotDataDir) {
+		return nil, "", fmt.Errorf("%w, or an output folder of convert, which holds a manifest", err)
+	}
 	if err != nil {
 		return nil, "", err
 	}

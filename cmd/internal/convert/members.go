@@ -159,8 +159,12 @@ func (c *conversion) carrySegment(no int64) error {
 		return err
 	}
 	// a segment that was cut while it was carried would be lost silently
-	if info, err := os.Stat(to); err != nil || info.Size() != size {
-		return errors.Join(err, fmt.Errorf("%s: expected %d bytes after carrying it to %s", from, size, to))
+	info, err := os.Stat(to)
+	if err != nil {
+		return err
+	}
+	if info.Size() != size {
+		return fmt.Errorf("%s has changed: it had %d bytes, and %d when it was carried to %s; see who writes to the old cluster, and run again", from, size, info.Size(), to)
 	}
 	c.record(&c.carried, File{name, size, howCarried})
 	return nil
