@@ -12,7 +12,7 @@ import (
 )
 
 // ErrLocked is what the error of Lock wraps when another process holds the lock.
-var ErrLocked = errors.New("another mxwiden is working on it")
+var ErrLocked = errors.New("another mxwiden is working on it: wait until it ends")
 
 // CheckStopped makes sure that no server uses the data directory and that the last one ended well, by reading postmaster.pid
 // and pg_control again (Control is what it then finds). Errors wrap ErrRunning or ErrNotShutDown, and say what to do.
