@@ -132,7 +132,7 @@ func TestSecondRunOnTheSameOutputIsRefused(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	first, stderr := caught(t, old, out)
 	text, err := mxwiden("convert", "-d", old, "-o", out).CombinedOutput()
-	if exitStatus(err) != exitFailed || !strings.Contains(string(text), "locking "+out+": another mxwiden is working on it") {
+	if exitStatus(err) != exitFailed || !strings.Contains(string(text), "locking "+out+": another mxwiden is working on it: wait until it ends") {
 		t.Errorf("the second run: %v: %s", err, text)
 	}
 	first.Process.Signal(unix.SIGCONT)
@@ -168,6 +168,23 @@ func options(old, out string, mode convert.Mode, io string, hook func(files int)
 	files := 0
 	return convert.Options{OldDir: old, Output: out, Mode: mode, IO: io, Jobs: 1, Copy: mmapio.Copy, Sync: mmapio.NoSync,
 		Start: func(int64) { hook(0) }, Progress: func(int64) { files++; hook(files) }}
+}
+
+func TestCarriedSegmentCutUnderAConversionIsAnErrorThatNamesIt(t *testing.T) {
+	old := filepath.Join(t.TempDir(), "old")
+	if _, err := (synth.Shape{Count: 100_000, MinMembers: 3, MaxMembers: 3, Seed: 1}).Write(old); err != nil {
+		t.Fatal(err)
+	}
+	path, out := filepath.Join(old, "pg_multixact/members/0003"), filepath.Join(t.TempDir(), "out")
+	_, err := convert.Run(t.Context(), options(old, out, convert.Widen, "stage", func(files int) {
+		if files == 0 {
+			os.Truncate(path, 4096)
+		}
+	}))
+	if err == nil || !strings.Contains(err.Error(), path+" has changed: it had 262144 bytes, and 4096 when it was carried") {
+		t.Errorf("got %v", err)
+	}
+	wantAbsent(t, out)
 }
 
 func TestSegmentCutUnderAConversionIsAnErrorThatNamesIt(t *testing.T) {
