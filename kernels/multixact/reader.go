@@ -68,7 +68,7 @@ func (r *Reader) Extent(multi uint32) (offset uint64, length int64, err error) {
 	if length <= 0 {
 		return offset, length, &lengthError{length}
 	}
-	if r.Range.Unwrap(end) > r.Range.Unwrap(r.Range.NextOffset) {
+	if r.Range.Unwrap(offset)+uint64(length) > r.Range.Unwrap(r.Range.NextOffset) {
 		return offset, length, fmt.Errorf("%w: they begin at %d and end at %d, nextOffset is %d", ErrPast, offset, end, r.Range.NextOffset)
 	}
 	return offset, length, nil

@@ -83,12 +83,16 @@ func Slots(offset, length uint32) iter.Seq2[uint64, uint64] {
 	}
 }
 
-// Bounds is the lowest and the highest of the set entries of the run, 0 where none is set.
+// Bounds is the lowest and the highest of the set entries of the run, 0 where none is set. The end of a run at 2^32 counts
+// as the last slot before it.
 func (r Run) Bounds() (lowest, highest uint32) {
 	lowest = 1<<32 - 1
 	for _, offset := range r.Entries {
 		lowest = min(lowest, offset-1) // unset is the highest of all then
 		highest = max(highest, offset)
+	}
+	if r.length != 0 {
+		highest = 1<<32 - 1
 	}
 	return lowest + 1, highest
 }

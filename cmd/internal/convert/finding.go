@@ -201,7 +201,8 @@ func (s *source) suspicious(r multixact.Run) bool {
 	if highest == 0 {
 		return false
 	}
-	if s.live.Unwrap(uint64(highest)) > s.live.Unwrap(s.live.NextOffset) || s.live.MembersWrap() && lowest < s.live.First && uint64(highest) > s.live.NextOffset {
+	wraps := s.live.MembersWrap() && lowest < s.live.First && highest >= s.live.First
+	if wraps || s.live.Unwrap(uint64(highest)) > s.live.Unwrap(s.live.NextOffset) {
 		return true
 	}
 	return len(s.members.Missing(s.memberSegment(uint64(lowest)), s.memberSegment(uint64(highest))+1)) > 0
@@ -231,7 +232,7 @@ func (s *source) inspectMulti(r multixact.Run, i int) (list []Finding) {
 	}
 	for lo, hi := range multixact.Slots(offset, length) {
 		for _, gap := range s.members.Missing(s.memberSegment(lo), s.memberSegment(hi-1)+1) {
-			for no := gap.Lo; no < gap.Hi; no++ {
+			for no := gap.Lo; no < min(gap.Hi, gap.Lo+kept); no++ { // a nonsensical length spans any number
 				list = append(list, Finding{Kind: MissingSegment, Multi: multi, Page: s.layout.OffsetPage(multi), Segment: "members/" + slru.Short.Name(no)})
 			}
 		}
