@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"time"
 )
 
-// A Choice is the faster backing for reading and for writing, and what was measured of each, in GB/s: medians, 0 where
-// nothing could be measured.
+// A Choice is the faster backing for reading and for writing, and what was measured of each, in GB in a second of
+// processor time: medians, 0 where nothing could be measured.
 type Choice struct {
 	Read, Write                              Backing
 	ReadStage, ReadMap, WriteStage, WriteMap float64
@@ -27,6 +28,8 @@ const (
 // last), and writes as large new ones to a temporary folder in dstDir, which it removes. A backing that cannot be
 // measured is not chosen, and where neither can it is Stage: only that there can be no folder is an error.
 func Choose(files Files, first, last, fileBytes int64, dstDir string, perm Perm) (c Choice, err error) {
+	runtime.LockOSThread() // threadTime is of one thread
+	defer runtime.UnlockOSThread()
 	c.Read, c.ReadStage, c.ReadMap = compare(readTime, func(b Backing) (trial, error) {
 		return newReadTrial(files, first, last, fileBytes, b)
 	})
@@ -40,7 +43,9 @@ func Choose(files Files, first, last, fileBytes int64, dstDir string, perm Perm)
 	return c, os.RemoveAll(dir)
 }
 
-// A trial is one side on one backing. It is run again and again, so that what is only paid for once is not measured.
+// A trial is one side on one backing. It is run again and again, so that what is only paid for once is not measured. It
+// tells the time it took of the processor, since a busy machine stops any round for longer than a round is, and waiting
+// for a disk is the same for both.
 type trial interface {
 	run() (bytes int64, took time.Duration, err error)
 	Close() error
@@ -118,7 +123,7 @@ func newReadTrial(files Files, first, last, fileBytes int64, b Backing) (*readTr
 }
 
 func (t *readTrial) run() (bytes int64, took time.Duration, err error) {
-	begin := time.Now()
+	begin := threadTime()
 	err = Guard(func() error {
 		for _, n := range t.numbers {
 			t.view = nil // what is in view would cost nothing
@@ -133,7 +138,7 @@ func (t *readTrial) run() (bytes int64, took time.Duration, err error) {
 		}
 		return nil
 	})
-	return bytes, time.Since(begin), err
+	return bytes, threadTime() - begin, err
 }
 
 // A writeTrial writes the same new files in every round.
@@ -156,7 +161,7 @@ func newWriteTrial(dir string, fileBytes int64, perm Perm, b Backing) (*writeTri
 }
 
 func (t *writeTrial) run() (bytes int64, took time.Duration, err error) {
-	begin := time.Now()
+	begin := threadTime()
 	err = Guard(func() error {
 		window, err := t.Begin(t.list)
 		if err != nil {
@@ -167,7 +172,7 @@ func (t *writeTrial) run() (bytes int64, took time.Duration, err error) {
 		}
 		return t.Commit()
 	})
-	took = time.Since(begin)
+	took = threadTime() - begin
 	for _, f := range t.list {
 		if failed := os.Remove(f.Path); err == nil {
 			err = failed

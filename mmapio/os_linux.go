@@ -2,6 +2,7 @@ package mmapio
 
 import (
 	"errors"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -48,6 +49,13 @@ func (f file) copyRange(from file, off, size int64) (n int, err error) {
 		return err
 	})
 	return n, err
+}
+
+// threadTime is how long this thread has had a processor.
+func threadTime() time.Duration {
+	var t unix.Timespec
+	unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) // cannot fail: the clock is always there
+	return time.Duration(t.Nano())
 }
 
 // blockSize is what the counts of st are in: f_bsize is the best size of a transfer, and the same only mostly.

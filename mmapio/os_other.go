@@ -4,6 +4,7 @@ package mmapio
 
 import (
 	"errors"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,5 +26,10 @@ func (f file) clone(file) error { return f.failed("clone", errors.ErrUnsupported
 func (f file) copyRange(file, int64, int64) (int, error) {
 	return 0, f.failed("copy_file_range", errors.ErrUnsupported)
 }
+
+var started = time.Now()
+
+// threadTime is how long this thread has had a processor, at most.
+func threadTime() time.Duration { return time.Since(started) }
 
 func blockSize(st *unix.Statfs_t) uint64 { return uint64(st.Bsize) }
