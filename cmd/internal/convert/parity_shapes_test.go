@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/mxwiden/mxwiden/bench/postgres"
@@ -31,113 +32,128 @@ var (
 
 type header = synth.Header
 
-// parityCases are the clusters that pg_upgrade converts. What depends on where the live range or the members begin and end takes one each;
-// all else stands side by side in a few.
-func parityCases() []parityCase {
-	cases := []parityCase{
-		{name: "fresh", majors: both, short: true, prepare: func(*testing.T, *postgres.Cluster) {}},
-		{name: "a workload", majors: both, short: true, prepare: worked},
-		{name: "no multi", majors: only18, prepare: injected(listed(header{First: 77, FirstOffset: 7777}))},
-		{name: "no multi, on page borders", majors: both, prepare: injected(listed(header{First: 2048, FirstOffset: 1636}))},
-		{name: "no multi, on segment borders", majors: only18, prepare: injected(listed(header{First: 65536, FirstOffset: 52352}))},
-		{name: "no multi, next offset 0", majors: only18, prepare: injected(listed(header{First: 9}))},
-		{name: "one multi", majors: only18, prepare: injected(listed(header{}, singles(1)))},
-		{name: "one multi, the highest", majors: both, prepare: injected(listed(header{First: math.MaxUint32, FirstOffset: 5}, singles(1)))},
-		{name: "the highest multi, next multi 0", majors: both, prepare: injected(nextZero(listed(header{First: math.MaxUint32 - 9}, singles(10))))},
-		{name: "one multi, a hole", majors: only18, prepare: injected(listed(header{First: 3}, lost(1, 1)))},
+// A parityTable is cases in the making.
+type parityTable []parityCase
 
-		{name: "members in every order", majors: both, short: true, prepare: injected(listed(header{}, orders))},
-		{name: "1 to 200 members, the updater in every place", majors: both, prepare: injected(listed(header{FirstOffset: 700}, places))},
-		{name: "holes in every pattern at page and segment borders", majors: both, prepare: injected(listed(header{}, patterns))},
-		{name: "holes and lengths of 0 in every order", majors: both, prepare: injected(listed(header{First: 1000}, kinds))},
-		{name: "whole pages and segments of holes", majors: both, prepare: injected(listed(header{First: 3}, singles(newPage+20), lost(newPage, 1), singles(100), lost(oldPage, 2), singles(newPage), lost(5*oldPage, 1), singles(oldPage), lost(2*oldSegment, 1), singles(3)))},
-		{name: "only holes", majors: only18, prepare: injected(listed(header{First: 3}, lost(3*newPage, 1)))},
-
-		{name: "a segment outside the live range", majors: only18, prepare: injected(listed(header{First: 200_000, FirstOffset: 300_000}, singles(10)), zeros("offsets/0000", 1), zeros("members/0000", 32))},
-		{name: "members of holes gone", majors: both, prepare: injected(listed(header{}, singles(100), lost(1500, 200), singles(100)),
-			gone("members/0001"), gone("members/0002"), gone("members/0003"), gone("members/0004"))},
-		{name: "members of holes gone around the offset wrap", majors: both, prepare: injected(listed(header{FirstOffset: math.MaxUint32 - 150_000}, singles(100), lost(1500, 200), singles(100)),
-			gone("members/14077"), gone("members/14078"), gone("members/0000"), gone("members/0001"))},
-		{name: "an offsets segment short in the middle", majors: only18, prepare: injected(listed(header{}, singles(2*oldSegment+5)), cut("offsets/0000", 30*8192))},
-		{name: "an offsets segment cut within a page", majors: only18, prepare: injected(listed(header{}, singles(2*oldSegment+5)), cut("offsets/0001", 3*8192+1236))},
-		{name: "an offsets segment without a byte", majors: only18, prepare: injected(listed(header{}, singles(2*oldSegment+5)), cut("offsets/0000", 0))},
-		{name: "the offsets short at the end", majors: both, prepare: injected(listed(header{First: 5}, singles(2*oldSegment-5)), cut("offsets/0001", 30*8192))},
-		{name: "the offsets short at the end of a page", majors: only18, prepare: injected(listed(header{First: 5}, singles(7*oldPage-5)), cut("offsets/0000", 5*8192))},
-		{name: "a members segment short in the middle", majors: both, prepare: injected(listed(header{}, singles(2*membersSegment+5)), cut("members/0001", 11*8192))},
-		{name: "a members segment cut within a page", majors: only18, prepare: injected(listed(header{}, places), cut("members/0002", 11*8192+1234))},
-		{name: "a members segment without a byte", majors: only18, prepare: injected(listed(header{}, singles(2*membersSegment+5)), cut("members/0000", 0))},
-		{name: "the members short at the end", majors: only18, prepare: injected(listed(header{}, singles(2*membersSegment-1)), cut("members/0001", 20*8192))},
-		{name: "the members short at the end of a page", majors: only18, prepare: injected(listed(header{}, singles(7*membersPage-1)), cut("members/0000", 5*8192))},
-	}
-	for _, n := range [][2]int{{1, 1}, {newPage, newPage}, {3 * oldPage, 2*oldPage + 100}, {oldSegment + 5, newSegment + 5}} {
-		cases = append(cases, parityCase{name: fmt.Sprintf("%d holes first, %d last", n[0], n[1]), majors: only18,
-			prepare: injected(listed(header{First: 1000}, lost(n[0], 2), singles(5000), lost(n[1], 3)))})
-	}
-	for seed := range uint64(5) {
-		majors := [][]string{only18, only18, both, only15, only18}[seed]
-		h := []header{{}, {First: 12_345, FirstOffset: 67_890}, {First: math.MaxUint32 - 300_000, FirstOffset: math.MaxUint32 - 1_000_000}, {FirstOffset: math.MaxUint32 - 7}, {First: math.MaxUint32}}[seed]
-		cases = append(cases, parityCase{name: fmt.Sprintf("a million multis, seed %d", seed), majors: majors, prepare: injected(synth.Shape{Header: h, Count: 1_000_000,
-			MinMembers: 1, MaxMembers: 1 + 3*int(seed), Updaters: 0.4, Holes: 0.01 * float64(seed), HoleRun: 1 + 9*int(seed), Seed: seed}.Write)})
-	}
-	return append(cases, append(rangeCases(), wrapCases()...)...)
+// add is for multixacts that write makes, once damage has been done to them.
+func (p *parityTable) add(majors []string, name string, write func(dir string) (synth.Result, error), damage ...func(*testing.T, string)) {
+	*p = append(*p, parityCase{name: name, majors: majors, prepare: injected(write, damage...)})
 }
 
-// rangeCases begin, end, and have as many multis that the old and the new range begin and end on, before and after borders.
-func rangeCases() (cases []parityCase) {
+// parityCases are the clusters that pg_upgrade converts. What depends on where the live range or the members begin and end
+// takes one each; all else stands side by side in a few.
+func parityCases() (p parityTable) {
+	p = parityTable{
+		{name: "fresh", majors: both, prepare: func(*testing.T, *postgres.Cluster) {}},
+		{name: "a workload", majors: both, prepare: worked},
+	}
+	p.add(only18, "no multi", listed(header{First: 77, FirstOffset: 7777}))
+	p.add(both, "no multi, on page borders", listed(header{First: 2048, FirstOffset: 1636}))
+	p.add(only18, "no multi, on segment borders", listed(header{First: 65536, FirstOffset: 52352}))
+	p.add(only18, "no multi, next offset 0", listed(header{First: 9}))
+	p.add(only18, "one multi", listed(header{}, singles(1)))
+	p.add(only18, "one multi, a hole", listed(header{First: 3}, lost(1, 1)))
+	p.add(both, "one multi, the highest", listed(header{First: math.MaxUint32, FirstOffset: 5}, singles(1)))
+	p.add(both, "the highest multi, next multi 0", nextZero(listed(header{First: math.MaxUint32 - 9}, singles(10))))
+
+	p.add(both, "members in every order", listed(header{}, orders))
+	p.add(both, "1 to 200 members, the updater in every place", listed(header{FirstOffset: 700}, places))
+	for seed, h := range []header{{}, {First: 12_345, FirstOffset: 67_890}, {First: math.MaxUint32 - 300_000, FirstOffset: math.MaxUint32 - 1_000_000},
+		{FirstOffset: math.MaxUint32 - 7}, {First: math.MaxUint32}} {
+		p.add([][]string{only18, only18, both, only15, only18}[seed], fmt.Sprintf("a million multis, seed %d", seed), synth.Shape{Header: h, Count: 1_000_000,
+			MaxMembers: 1 + 3*seed, Updaters: 0.4, Holes: 0.01 * float64(seed), HoleRun: 1 + 9*seed, Seed: uint64(seed)}.Write)
+	}
+	p.addHoles()
+	p.addDamaged()
+	p.addRanges()
+	p.addWraps()
+	for i, c := range p {
+		p[i].short = slices.Contains([]string{"fresh", "a workload", "members in every order", "both wraps at once"}, c.name)
+	}
+	return p
+}
+
+func (p *parityTable) addHoles() {
+	p.add(both, "holes in every pattern at page and segment borders", listed(header{}, patterns))
+	p.add(both, "holes and lengths of 0 in every order", listed(header{First: 1000}, kinds))
+	p.add(only18, "only holes", listed(header{First: 3}, lost(3*newPage, 1)))
+	p.add(both, "whole pages and segments of holes", listed(header{First: 3}, singles(newPage+20), lost(newPage, 1), singles(100), lost(oldPage, 2),
+		singles(newPage), lost(5*oldPage, 1), singles(oldPage), lost(2*oldSegment, 1), singles(3)))
+	for _, n := range [][2]int{{1, 1}, {newPage, newPage}, {3 * oldPage, 2*oldPage + 100}, {oldSegment + 5, newSegment + 5}} {
+		p.add(only18, fmt.Sprintf("%d holes first, %d last", n[0], n[1]), listed(header{First: 1000}, lost(n[0], 2), singles(5000), lost(n[1], 3)))
+	}
+}
+
+// addDamaged adds clusters in which segments are missing where no multi is that needs them, or are short.
+func (p *parityTable) addDamaged() {
+	p.add(only18, "a segment outside the live range", listed(header{First: 200_000, FirstOffset: 300_000}, singles(10)), zeros("offsets/0000", 1), zeros("members/0000", 32))
+	p.add(both, "members of holes gone", listed(header{}, singles(100), lost(1500, 200), singles(100)),
+		gone("members/0001"), gone("members/0002"), gone("members/0003"), gone("members/0004"))
+	p.add(both, "members of holes gone around the offset wrap", listed(header{FirstOffset: math.MaxUint32 - 150_000}, singles(100), lost(1500, 200), singles(100)),
+		gone("members/14077"), gone("members/14078"), gone("members/0000"), gone("members/0001"))
+
+	offsets := listed(header{}, singles(2*oldSegment+5))
+	p.add(only18, "an offsets segment short in the middle", offsets, cut("offsets/0000", 30*8192))
+	p.add(only18, "an offsets segment cut within a page", offsets, cut("offsets/0001", 3*8192+1236))
+	p.add(only18, "an offsets segment without a byte", offsets, cut("offsets/0000", 0))
+	p.add(both, "the offsets short at the end", listed(header{First: 5}, singles(2*oldSegment-5)), cut("offsets/0001", 30*8192))
+	p.add(only18, "the offsets short at the end of a page", listed(header{First: 5}, singles(7*oldPage-5)), cut("offsets/0000", 5*8192))
+
+	members := listed(header{}, singles(2*membersSegment+5))
+	p.add(both, "a members segment short in the middle", members, cut("members/0001", 11*8192))
+	p.add(only18, "a members segment without a byte", members, cut("members/0000", 0))
+	p.add(only18, "a members segment cut within a page", listed(header{}, places), cut("members/0002", 11*8192+1234))
+	p.add(only18, "the members short at the end", listed(header{}, singles(2*membersSegment-1)), cut("members/0001", 20*8192))
+	p.add(only18, "the members short at the end of a page", listed(header{}, singles(7*membersPage-1)), cut("members/0000", 5*8192))
+}
+
+// addRanges adds ranges that begin, end, and have as many multis that the new members end on, before and after borders.
+func (p *parityTable) addRanges() {
 	var near []int
 	for _, border := range []int{newPage, oldPage, newSegment, oldSegment} {
 		near = append(near, border-1, border, border+1)
 	}
+	add := func(majors []string, first, next int) {
+		p.add(majors, fmt.Sprintf("multis %d to %d", first, next), synth.Shape{Header: header{First: uint32(first)},
+			Count: uint32(next - first), MaxMembers: 2, Updaters: 0.3, Holes: 0.02, HoleRun: 2, Seed: uint64(first)}.Write)
+	}
 	for i, first := range near {
-		for j, major := range both {
-			if j == 1 && i%3 != 0 {
-				continue
-			}
-			next := 2*oldSegment + near[(i+5*j+3)%len(near)]
-			h := header{First: uint32(first)}
-			cases = append(cases, parityCase{name: fmt.Sprintf("multis %d to %d", first, next), majors: []string{major}, prepare: injected(synth.Shape{Header: h,
-				Count: uint32(next - first), MaxMembers: 2, Updaters: 0.3, Holes: 0.02, HoleRun: 2, Seed: uint64(i)}.Write)})
+		add(only18, first, 2*oldSegment+near[(i+3)%len(near)])
+		if i%3 == 0 {
+			add(only15, first, 2*oldSegment+near[(i+8)%len(near)])
 		}
 	}
 	for i, border := range []int{membersPage, 3 * membersPage, membersSegment} {
-		for d := -1; d <= 1; d++ {
-			majors := only18
-			if i == 0 {
-				majors = both
-			}
-			multis, slots := valid(border + d - 1)
-			h := header{FirstOffset: uint32(3*membersSegment + border + d - slots)}
-			cases = append(cases, parityCase{name: fmt.Sprintf("next offset %d", border+d), majors: majors, prepare: injected(listed(h, multis))})
+		for next := border - 1; next <= border+1; next++ {
+			multis, slots := valid(next - 1)
+			h := header{FirstOffset: uint32(3*membersSegment + next - slots)} // the old members end on, before or after a border, too
+			p.add([][]string{both, only18, only18}[i], fmt.Sprintf("next offset %d", next), listed(h, multis))
 		}
 	}
-	return cases
 }
 
-// wrapCases pass from the highest multi to 1, from the highest slot to 0 or 1, or both.
-func wrapCases() (cases []parityCase) {
-	add := func(majors []string, name string, h header, shapes ...shape) {
-		cases = append(cases, parityCase{name: name, majors: majors, short: name == "both wraps at once", prepare: injected(listed(h, shapes...))})
-	}
+// addWraps adds ranges that pass from the highest multi to 1, from the highest slot to 0 or 1, or both.
+func (p *parityTable) addWraps() {
 	const end = math.MaxUint32 // the highest multi, and the highest slot
 	for i, next := range []int{1, 2, newPage - 1, newPage, newPage + 1, oldPage, newSegment, oldSegment + 1} {
 		majors := only18
 		if i == 0 {
 			majors = both
 		}
-		add(majors, fmt.Sprintf("multi wrap, to %d", next), header{First: end - uint32(i*newPage), FirstOffset: 40}, singles(i*newPage+next))
+		p.add(majors, fmt.Sprintf("multi wrap, to %d", next), listed(header{First: end - uint32(i*newPage), FirstOffset: 40}, singles(i*newPage+next)))
 	}
-	add(both, "multi wrap among holes", header{First: end - 1200}, singles(1000), lost(1300, 2), singles(500))
-	add(only18, "multi wrap before a hole", header{First: end - 1000}, singles(1001), lost(1, 2), singles(500))
-	add(only18, "multi wrap after a hole", header{First: end - 1000}, singles(1000), lost(1, 2), singles(500))
+	p.add(both, "multi wrap among holes", listed(header{First: end - 1200}, singles(1000), lost(1300, 2), singles(500)))
+	p.add(only18, "multi wrap before a hole", listed(header{First: end - 1000}, singles(1001), lost(1, 2), singles(500)))
+	p.add(only18, "multi wrap after a hole", listed(header{First: end - 1000}, singles(1000), lost(1, 2), singles(500)))
 
 	one := multixact.Member{XID: 77, Status: multixact.ForShare}
 	updater := multixact.Member{XID: 78, Status: multixact.Update}
-	add(both, "offset wrap, slot 0 empty", header{FirstOffset: end - 199}, multi(2, 300))
-	add(only18, "offset wrap, slot 0 empty after one slot", header{FirstOffset: end - 199}, singles(300))
-	add(only18, "offset wrap, slot 0 empty after a hole", header{FirstOffset: end - 199}, singles(199), lost(1, 1), singles(100))
-	add(only18, "offset wrap, first entries unset", header{FirstOffset: end - 199}, lost(50, 1), singles(300))
-	add(only18, "offset wrap, all before it unset", header{FirstOffset: end - 199}, lost(200, 1), singles(300))
-	add(only18, "offset wrap, next offset 1", header{FirstOffset: end - 200}, multi(2, 101))
+	p.add(both, "offset wrap, slot 0 empty", listed(header{FirstOffset: end - 199}, multi(2, 300)))
+	p.add(only18, "offset wrap, slot 0 empty after one slot", listed(header{FirstOffset: end - 199}, singles(300)))
+	p.add(only18, "offset wrap, slot 0 empty after a hole", listed(header{FirstOffset: end - 199}, singles(199), lost(1, 1), singles(100)))
+	p.add(only18, "offset wrap, first entries unset", listed(header{FirstOffset: end - 199}, lost(50, 1), singles(300)))
+	p.add(only18, "offset wrap, all before it unset", listed(header{FirstOffset: end - 199}, lost(200, 1), singles(300)))
+	p.add(only18, "offset wrap, next offset 1", listed(header{FirstOffset: end - 200}, multi(2, 101)))
 	for _, slot0 := range []multixact.Member{one, updater, {}, {Status: multixact.Update}} {
 		for _, at := range []int{1, 100, 199} {
 			majors := only18
@@ -145,16 +161,15 @@ func wrapCases() (cases []parityCase) {
 				majors = both
 			}
 			straddling := altered(multi(200, 1), func(multis []synth.Multi) { multis[0].Members[at] = slot0 })
-			add(majors, fmt.Sprintf("offset wrap, slot 0 has xid %d as %v, %d after the first", slot0.XID, slot0.Status, at),
-				header{First: 5, FirstOffset: uint32(end - 1000 - at + 1)}, multi(10, 100), straddling, multi(3, 100))
+			p.add(majors, fmt.Sprintf("offset wrap, slot 0 has xid %d as %v, %d after the first", slot0.XID, slot0.Status, at),
+				listed(header{First: 5, FirstOffset: uint32(end - 1000 - at + 1)}, multi(10, 100), straddling, multi(3, 100)))
 		}
 	}
-	add(only18, "both wraps, slot 0 empty", header{First: 4294965760, FirstOffset: 4294962176}, multi(2, 6000))
-	add(only18, "both wraps, slot 0 used", header{First: 4294965760, FirstOffset: 4294962177}, multi(2, 6000))
-	add(both, "both wraps at once", header{First: end - 999, FirstOffset: end - 1998}, multi(2, 3000))
-	add(both, "both wraps at once, slot 0 empty", header{First: end - 999, FirstOffset: end - 1999}, multi(2, 3000))
-	add(only18, "ends at 2^32 with a hole", header{First: 9, FirstOffset: end - 19}, multi(2, 9), lost(1, 2))
-	return cases
+	p.add(only18, "both wraps, slot 0 empty", listed(header{First: 4294965760, FirstOffset: 4294962176}, multi(2, 6000)))
+	p.add(only18, "both wraps, slot 0 used", listed(header{First: 4294965760, FirstOffset: 4294962177}, multi(2, 6000)))
+	p.add(both, "both wraps at once", listed(header{First: end - 999, FirstOffset: end - 1998}, multi(2, 3000)))
+	p.add(both, "both wraps at once, slot 0 empty", listed(header{First: end - 999, FirstOffset: end - 1999}, multi(2, 3000)))
+	p.add(only18, "ends at 2^32 with a hole", listed(header{First: 9, FirstOffset: end - 19}, multi(2, 9), lost(1, 2)))
 }
 
 // A shape is multis in a row.
