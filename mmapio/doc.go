@@ -7,7 +7,8 @@
 // hand. Whoever touches the memory of a map does so within [Guard], which makes an error of a memory fault.
 //
 // [CarryFile] brings a file to a new place without looking into it; [SyncTree], [WriteFileAtomic] and [MkdirPerm] make
-// a result durable and give it its owner and mode. What is read is only ever opened read-only.
+// a result durable and give it its owner and mode. What is read is only ever opened read-only. Temporary folders are
+// called .probe-*, in case a process dies before it removes one.
 //
 // What the bytes mean, and how files are named, is for the packages that use this one.
 package mmapio

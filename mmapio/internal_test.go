@@ -131,3 +131,16 @@ func TestCompareIsNotMisledByDisturbedRounds(t *testing.T) {
 		}
 	}
 }
+
+// Callers remove by this name what a run that died has left.
+func TestWriteFileAtomicWritesBesideItsPlace(t *testing.T) {
+	dir := t.TempDir()
+	beside, err := createBeside(filepath.Join(dir, "journal.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer beside.Close()
+	if found, err := filepath.Glob(filepath.Join(dir, ".journal.json.*")); err != nil || len(found) != 1 || found[0] != beside.Name() {
+		t.Errorf("%s is not found by its name: %v, %v", beside.Name(), found, err)
+	}
+}

@@ -90,9 +90,9 @@ func syncPath(path string) error {
 
 // WriteFileAtomic puts a file with data at path, in place of one that is there: after a crash there is either of them,
 // whole. It is written beside its place, synced unless m is NoSync, and renamed. One file alone is synced by fsync also
-// where m is Syncfs.
+// where m is Syncfs. What a process leaves that dies meanwhile is beside it as "."+base+".*", with digits for the star.
 func WriteFileAtomic(path string, data []byte, perm Perm, m SyncMethod) error {
-	beside, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	beside, err := createBeside(path)
 	if err != nil {
 		return err
 	}
@@ -111,6 +111,10 @@ func WriteFileAtomic(path string, data []byte, perm Perm, m SyncMethod) error {
 		return err
 	}
 	return SyncDir(filepath.Dir(path))
+}
+
+func createBeside(path string) (*os.File, error) {
+	return os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 }
 
 // FreeBytes is the room that the file system of dir has for files of ours, without what it reserves for root.
