@@ -156,7 +156,8 @@ func TestServerAgreesPastBothWraps(t *testing.T) {
 // adopt does in a fresh cluster what the finding about it says.
 func adopt(t *testing.T, c *postgres.Cluster, r *convert.Result) {
 	t.Helper()
-	for _, sql := range []string{"UPDATE pg_database SET datminmxid = '%d'", "UPDATE pg_class SET relminmxid = '%d' WHERE relkind IN ('r', 'm', 't')"} {
+	for _, sql := range []string{"UPDATE pg_database SET datminmxid = '%d'",
+		"UPDATE pg_class SET relminmxid = '%d' WHERE relkind IN ('r', 'm', 't')"} {
 		if err := c.Exec(fmt.Sprintf(sql, r.New.Oldest)); err != nil {
 			t.Fatal(err)
 		}

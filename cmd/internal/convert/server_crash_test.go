@@ -56,7 +56,8 @@ func ran(t *testing.T, cmd *exec.Cmd) (r convert.Result) {
 func deadly(t *testing.T, i postgres.Install, script string) string {
 	t.Helper()
 	dir := postgrestest.TempDir(t)
-	text := fmt.Sprintf("#!/bin/sh\nreal() { '%s' \"$@\"; }\nif [ \"$1\" = --version ]; then real \"$@\"; exit; fi\n%s\n", filepath.Join(i.Bin, "pg_resetwal"), script)
+	text := fmt.Sprintf("#!/bin/sh\nreal() { '%s' \"$@\"; }\nif [ \"$1\" = --version ]; then real \"$@\"; exit; fi\n%s\n",
+		filepath.Join(i.Bin, "pg_resetwal"), script)
 	if err := os.WriteFile(filepath.Join(dir, "pg_resetwal"), []byte(text), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -77,8 +78,8 @@ const (
 	journal = "mxwiden.journal"
 )
 
-// A run over what pg_upgrade made is killed. The server then has the multis of pg_upgrade or all of them, or does not start for want
-// of pg_multixact; the next run leaves all of them.
+// A run over what pg_upgrade made is killed. The server then has the multis of pg_upgrade or all of them, or does not start
+// for want of pg_multixact; the next run leaves all of them.
 func TestServerAgreesAfterAKill(t *testing.T) {
 	t.Parallel()
 	mxwiden := built(t)
@@ -107,7 +108,9 @@ func TestServerAgreesAfterAKill(t *testing.T) {
 		{name: "while it builds", reached: func(c *postgres.Cluster) bool { return exists(c, result) }},
 		{name: "at the journal", reached: func(c *postgres.Cluster) bool { return exists(c, journal) }},
 		{name: "at the first rename", reached: func(c *postgres.Cluster) bool { return exists(c, aside) }},
-		{name: "at the second rename", reached: func(c *postgres.Cluster) bool { return exists(c, aside) && exists(c, inPlace) && !exists(c, result) }},
+		{name: "at the second rename", reached: func(c *postgres.Cluster) bool {
+			return exists(c, aside) && exists(c, inPlace) && !exists(c, result)
+		}},
 	}
 	for i := range 5 {
 		deaths = append(deaths, death{name: fmt.Sprintf("after %d sixths", i+1), at: whole * time.Duration(i+1) / 6})
@@ -208,7 +211,11 @@ func TestTheNextRunWaitsForAnOrphanedReset(t *testing.T) {
 	old, new := postgrestest.Init(t, "18"), postgrestest.Init(t, "19")
 	said := consumed(t, old, 100)
 	done := filepath.Join(postgrestest.TempDir(t), "done")
-	bin := deadly(t, new.Install, fmt.Sprintf(`kill -9 $PPID; for i in $(seq 1000); do if [ -e '%s' ]; then real "$@"; exit; fi; sleep 0.01; done`, done))
+	bin := deadly(t, new.Install, fmt.Sprintf(`kill -9 $PPID
+for i in $(seq 1000); do
+	if [ -e '%s' ]; then real "$@"; exit; fi
+	sleep 0.01
+done`, done))
 	if err := program(t, mxwiden, old, new, bin).Run(); err == nil {
 		t.Fatal("it was not killed")
 	}
