@@ -85,20 +85,20 @@ func BenchmarkIndexSet(b *testing.B) {
 }
 
 func BenchmarkCopyElements(b *testing.B) {
-	src, dst := make([]byte, pageGroups*groupBytes), make([]byte, pageGroups*groupBytes)
-	for shift := range groupElements {
+	src, dst := make([]byte, pageGroups*GroupBytes), make([]byte, pageGroups*GroupBytes)
+	for shift := range GroupElements {
 		b.Run(fmt.Sprintf("shift%d", shift), func(b *testing.B) {
-			b.SetBytes(pageGroups * groupBytes)
+			b.SetBytes(pageGroups * GroupBytes)
 			for b.Loop() {
-				CopyElements(dst, 0, src, shift, pageGroups*groupElements-shift)
+				CopyElements(dst, 0, src, shift, pageGroups*GroupElements-shift)
 			}
 		})
 	}
 }
 
 func BenchmarkSelectTagged(b *testing.B) {
-	page := make([]byte, pageGroups*groupBytes)
-	for _, n := range []int{2, 5, pageGroups * groupElements} {
+	page := make([]byte, pageGroups*GroupBytes)
+	for _, n := range []int{2, 5, pageGroups * GroupElements} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			for b.Loop() {
 				SelectTagged(Held{}, page, 0, n, 3)

@@ -2,11 +2,11 @@ package kernels
 
 import "encoding/binary"
 
-// A page of elements is a run of groups: four tags, a byte each, and then their four values, uint32s. The tags are the bytes
+// The size in bytes of a group of elements, and how many there are in it. A page of elements is a run of groups: four tags, a byte each, and then their four values, uint32s. The tags are the bytes
 // of one uint32 of the machine, the first the lowest, so on a big-endian machine they stand in memory from last to first.
 const (
-	groupBytes    = 20
-	groupElements = 4
+	GroupBytes    = 20
+	GroupElements = 4
 )
 
 // Held is one element, as a fold over elements holds it.
@@ -34,14 +34,14 @@ func SelectTagged(held Held, page []byte, si, n int, limit uint8) (h Held, ok bo
 // CopyElements copies n elements, from slot si of the page src to slot di of the page dst. Elements outside [di, di+n) keep
 // their values. src and dst must hold the groups of all these slots, and must not overlap.
 func CopyElements(dst []byte, di int, src []byte, si, n int) {
-	head := min(-di&(groupElements-1), n)
-	groups := (n - head) / groupElements
-	tail := head + groups*groupElements
+	head := min(-di&(GroupElements-1), n)
+	groups := (n - head) / GroupElements
+	tail := head + groups*GroupElements
 
 	copySlots(dst, di, src, si, head)
 	if groups > 0 {
-		whole := dst[(di+head)/groupElements*groupBytes:][:groups*groupBytes]
-		copyGroups(whole, src[(si+head)/groupElements*groupBytes:], (si+head)%groupElements)
+		whole := dst[(di+head)/GroupElements*GroupBytes:][:groups*GroupBytes]
+		copyGroups(whole, src[(si+head)/GroupElements*GroupBytes:], (si+head)%GroupElements)
 	}
 	copySlots(dst, di+tail, src, si+tail, n-tail)
 }
@@ -52,11 +52,11 @@ func copyGroups(dst, src []byte, shift int) {
 		copy(dst, src[:len(dst)])
 		return
 	}
-	_ = src[len(dst)+groupBytes-1]
+	_ = src[len(dst)+GroupBytes-1]
 	tags := binary.NativeEndian.Uint32(src)
 	low, high := uint(8*shift)&31, uint(32-8*shift)&31
-	for len(dst) >= groupBytes && len(src) >= 2*groupBytes {
-		next := binary.NativeEndian.Uint32(src[groupBytes:])
+	for len(dst) >= GroupBytes && len(src) >= 2*GroupBytes {
+		next := binary.NativeEndian.Uint32(src[GroupBytes:])
 		binary.NativeEndian.PutUint32(dst, tags>>low|next<<high)
 		tags = next
 		switch shift { // in moves of one or two values, each within a group
@@ -72,7 +72,7 @@ func copyGroups(dst, src []byte, shift int) {
 			move32(dst[8:], src[24:])
 			move64(dst[12:], src[28:])
 		}
-		dst, src = dst[groupBytes:], src[groupBytes:]
+		dst, src = dst[GroupBytes:], src[GroupBytes:]
 	}
 }
 
@@ -103,5 +103,5 @@ func setElement(page []byte, slot int, e Held) {
 
 // groupOf is the group that a slot is in, and the index of the slot there.
 func groupOf(page []byte, slot int) (group []byte, i uint) {
-	return page[uint(slot)/groupElements*groupBytes:][:groupBytes], uint(slot) % groupElements
+	return page[uint(slot)/GroupElements*GroupBytes:][:GroupBytes], uint(slot) % GroupElements
 }

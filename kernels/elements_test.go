@@ -10,7 +10,7 @@ import (
 
 // decode is the elements of a page one by one, from the description of the format.
 func decode(page []byte) []Held {
-	elements := make([]Held, len(page)/groupBytes*groupElements)
+	elements := make([]Held, len(page)/GroupBytes*GroupElements)
 	for i := range elements {
 		elements[i] = element(page, i)
 	}
@@ -18,7 +18,7 @@ func decode(page []byte) []Held {
 }
 
 func encode(elements []Held) []byte {
-	page := make([]byte, len(elements)/groupElements*groupBytes)
+	page := make([]byte, len(elements)/GroupElements*GroupBytes)
 	for i, e := range elements {
 		setElement(page, i, e)
 	}
@@ -43,7 +43,7 @@ func TestElementsStandAsTheFormatSays(t *testing.T) {
 }
 
 func randomPage(r *rand.Rand, groups int) []byte {
-	page := make([]byte, groups*groupBytes)
+	page := make([]byte, groups*GroupBytes)
 	for i := range page {
 		page[i] = byte(r.Uint32())
 	}
@@ -169,18 +169,18 @@ func TestSelectTaggedEqualsTheObviousFold(t *testing.T) {
 
 // pageOf makes of data a page of at least two groups, and of at and n a run of slots in it.
 func pageOf(data []byte, at, n uint16) (page []byte, slot, count int) {
-	groups := max(2, len(data)/groupBytes)
-	page = make([]byte, groups*groupBytes)
+	groups := max(2, len(data)/GroupBytes)
+	page = make([]byte, groups*GroupBytes)
 	copy(page, data)
-	slot = int(at) % (groups * groupElements)
-	return page, slot, int(n) % (groups*groupElements - slot + 1)
+	slot = int(at) % (groups * GroupElements)
+	return page, slot, int(n) % (groups*GroupElements - slot + 1)
 }
 
 func FuzzCopyElements(f *testing.F) {
 	f.Add(bytes.Repeat([]byte{1, 2, 3}, 40), uint16(1), uint16(3), uint16(16))
 	f.Fuzz(func(t *testing.T, data []byte, di, si, n uint16) {
 		src, slot, count := pageOf(data, si, n)
-		dst := bytes.Repeat([]byte{0xA5}, len(src)+groupBytes)
+		dst := bytes.Repeat([]byte{0xA5}, len(src)+GroupBytes)
 		to := int(di) % (len(dst)/5 - count + 1)
 		for l := range best() + 1 {
 			useLevel(t, l)

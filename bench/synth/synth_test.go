@@ -309,7 +309,7 @@ func size(t *testing.T, dir string) (bytes int64, files int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, s := range d.Segments() {
+		for _, s := range d.Segments(0, 1<<20) {
 			bytes, files = bytes+s.Size, files+1
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"unsafe"
+
+	"github.com/mxwiden/mxwiden/kernels"
 )
 
 // FirstMulti is the lowest multi that PostgreSQL hands out; 0 is never one, so the multi after 0xFFFFFFFF is FirstMulti.
@@ -15,8 +17,8 @@ const OffsetSpace = 1 << 32
 // The size in bytes of a group of members, and the number of members in it: four status bytes, then four xids.
 // (MULTIXACT_MEMBERGROUP_SIZE in PostgreSQL's multixact_internal.h.)
 const (
-	GroupBytes   = 20
-	GroupMembers = 4
+	GroupBytes   = kernels.GroupBytes
+	GroupMembers = kernels.GroupElements
 )
 
 // A Status is how a member holds the tuple that refers to its multi, as in PostgreSQL's MultiXactStatus.

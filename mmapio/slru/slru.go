@@ -106,13 +106,19 @@ func (d *Dir) File(segno int64) (path string, size int64, ok bool) {
 	return path, size, ok
 }
 
-// Segments is all segments in ascending order. The caller must not change it.
-func (d *Dir) Segments() []Segment { return d.segments }
+// Segments is the segments of [lo, hi) that are there, in ascending order. The caller must not change it.
+func (d *Dir) Segments(lo, hi int64) []Segment {
+	i, _ := slices.BinarySearchFunc(d.segments, lo, compareNo)
+	j, _ := slices.BinarySearchFunc(d.segments, max(lo, hi), compareNo)
+	return d.segments[i:j]
+}
+
+func compareNo(s Segment, segno int64) int { return cmp.Compare(s.No, segno) }
 
 // Missing is the segments of [lo, hi) that are not there, in ascending order and in as few spans as there are gaps.
 func (d *Dir) Missing(lo, hi int64) []Span {
 	var gaps []Span
-	for _, s := range d.within(lo, hi) {
+	for _, s := range d.Segments(lo, hi) {
 		if lo < s.No {
 			gaps = append(gaps, Span{lo, s.No})
 		}
@@ -128,22 +134,13 @@ func (d *Dir) Missing(lo, hi int64) []Span {
 // normally is one of them.
 func (d *Dir) Short(lo, hi int64) []Segment {
 	var short []Segment
-	for _, s := range d.within(lo, hi) {
+	for _, s := range d.Segments(lo, hi) {
 		if s.Size < d.SegmentBytes() {
 			short = append(short, s)
 		}
 	}
 	return short
 }
-
-// within is the segments of [lo, hi) that are there.
-func (d *Dir) within(lo, hi int64) []Segment {
-	i, _ := slices.BinarySearchFunc(d.segments, lo, compareNo)
-	j, _ := slices.BinarySearchFunc(d.segments, max(lo, hi), compareNo)
-	return d.segments[i:j]
-}
-
-func compareNo(s Segment, segno int64) int { return cmp.Compare(s.No, segno) }
 
 // Foreign is the names in the directory that are no segments of this naming, and what has the name of one but is no regular
 // file, in ascending order. The caller must not change it.

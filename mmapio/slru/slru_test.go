@@ -98,8 +98,8 @@ func TestSegmentsAndWhatIsForeign(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []Segment{{1, 4}, {0xFFFF, 4}, {0x10000, 5}}; !slices.Equal(d.Segments(), want) {
-		t.Errorf("segments %v, want %v", d.Segments(), want)
+	if want := []Segment{{1, 4}, {0xFFFF, 4}, {0x10000, 5}}; !slices.Equal(d.Segments(0, 1<<20), want) {
+		t.Errorf("segments %v, want %v", d.Segments(0, 1<<20), want)
 	}
 	if want := []string{"000000000000003", "0002.tmp", "0004", "0005", "00ff"}; !slices.Equal(d.Foreign(), want) {
 		t.Errorf("foreign %q, want %q", d.Foreign(), want)
@@ -155,8 +155,8 @@ func TestMoreSegmentsThanOneReadOfTheDirectory(t *testing.T) {
 		sizes[segno] = 0
 	}
 	d := directory(t, sizes)
-	if len(d.Segments()) != len(sizes) || d.Missing(0, int64(len(sizes))) != nil {
-		t.Errorf("%d segments, missing %v; want %d and none", len(d.Segments()), d.Missing(0, int64(len(sizes))), len(sizes))
+	if len(d.Segments(0, 1<<20)) != len(sizes) || d.Missing(0, int64(len(sizes))) != nil {
+		t.Errorf("%d segments, missing %v; want %d and none", len(d.Segments(0, 1<<20)), d.Missing(0, int64(len(sizes))), len(sizes))
 	}
 }
 

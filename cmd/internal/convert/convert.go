@@ -102,9 +102,10 @@ type conversion struct {
 	choice mmapio.Choice
 	findings
 
-	widening multixact.Widening // of mode widen
-	numbers  numbering          // of mode rewrite
-	next     uint64             // the new nextOffset
+	widening       multixact.Widening // of mode widen
+	carry, rebuild []int64            // members segments of mode widen
+	numbers        numbering          // of mode rewrite
+	next           uint64             // the new nextOffset
 
 	recovered string          // what became of an earlier run that died
 	stands    pgdata.Counters // of NewDir, if that run was on the same old cluster and has been finished
@@ -207,6 +208,7 @@ func (c *conversion) plan(ctx context.Context) error {
 		c.next = c.numbers.next()
 	} else {
 		c.next = c.widening.NextOffset()
+		c.splitMembers()
 	}
 	if s.live.NextOffset == multixact.OffsetSpace && !s.live.Empty() {
 		last := s.live.Last()

@@ -99,41 +99,40 @@ func (c *conversion) findUpdaters(ctx context.Context) error {
 	})
 }
 
-// splitMembers lists the new members segments of mode widen: those that are carried, since they keep their place, and those
-// that are rebuilt: past the wrap, the one that the new server will write to, and those too short to be read.
-func (c *conversion) splitMembers() (carried, rebuilt []int64) {
+// splitMembers lists the new members segments of mode widen: those to carry, since they keep their place, and those to rebuild:
+// past the wrap, the one that the new server will write to, and those that are not of full size.
+func (c *conversion) splitMembers() {
 	s := c.src
-	last := c.lastMembersPage() / slru.PagesPerSegment
-	firstRebuilt := min(s.memberSegment(multixact.OffsetSpace), last)
-	for no := s.memberSegment(c.widening.First()); no <= last; no++ {
-		_, size, ok := s.members.File(no)
-		switch {
-		case no >= firstRebuilt || ok && size != s.members.SegmentBytes():
-			rebuilt = append(rebuilt, no)
-		case ok:
-			carried = append(carried, no)
+	first, last := s.memberSegment(c.widening.First()), c.lastMembersPage()/slru.PagesPerSegment
+	rebuilt := max(first, min(s.memberSegment(multixact.OffsetSpace), last))
+	for _, segment := range s.members.Segments(first, rebuilt) {
+		if segment.Size == s.members.SegmentBytes() {
+			c.carry = append(c.carry, segment.No)
+		} else {
+			c.rebuild = append(c.rebuild, segment.No)
 		}
 	}
-	return carried, rebuilt
+	for no := rebuilt; no <= last; no++ {
+		c.rebuild = append(c.rebuild, no)
+	}
 }
 
 // widenMembers carries and rebuilds the members segments of mode widen.
 func (c *conversion) widenMembers(ctx context.Context) error {
 	s := c.src
-	carry, rebuild := c.splitMembers()
-	if err := c.carry(ctx, carry); err != nil {
+	if err := c.carryMembers(ctx); err != nil {
 		return err
 	}
-	return c.writeMembers(ctx, rebuild, func(w *worker, no int64, window []byte) error {
+	return c.writeMembers(ctx, c.rebuild, func(w *worker, no int64, window []byte) error {
 		return c.widening.Members(s.layout, window, no*slru.PagesPerSegment, w.memberPage)
 	})
 }
 
-// carry brings old members segments to their new names without looking into them.
-func (c *conversion) carry(ctx context.Context, numbers []int64) error {
-	c.Verbose("carrying %d members segments by %s", len(numbers), c.Copy)
-	return c.parallel(ctx, (len(numbers)+batch-1)/batch, func(_ *worker, piece int) error {
-		for _, no := range numbers[piece*batch : min((piece+1)*batch, len(numbers))] {
+// carryMembers brings old members segments to their new names without looking into them.
+func (c *conversion) carryMembers(ctx context.Context) error {
+	c.Verbose("carrying %d members segments by %s", len(c.carry), c.Copy)
+	return c.parallel(ctx, (len(c.carry)+batch-1)/batch, func(_ *worker, piece int) error {
+		for _, no := range c.carry[piece*batch : min((piece+1)*batch, len(c.carry))] {
 			if err := c.carrySegment(no); err != nil {
 				return err
 			}

@@ -107,12 +107,11 @@ func (c *conversion) need() need {
 		n.room = n.bytes
 		return n
 	}
-	carried, rebuilt := c.splitMembers()
-	for _, no := range rebuilt {
+	for _, no := range c.rebuild {
 		n.bytes += c.membersSegment(no).pages * block
 	}
 	n.room = n.bytes
-	n.bytes += int64(len(carried)) * s.members.SegmentBytes()
+	n.bytes += int64(len(c.carry)) * s.members.SegmentBytes()
 	if c.Copy != mmapio.Link && c.Copy != mmapio.Clone {
 		n.room = n.bytes
 	}
@@ -121,11 +120,10 @@ func (c *conversion) need() need {
 
 // checkCopy settles how members segments are carried, and refuses a method that can't work where they go.
 func (c *conversion) checkCopy() error {
-	carried, _ := c.splitMembers()
-	if c.Mode == Rewrite || len(carried) == 0 || c.Check {
+	if len(c.carry) == 0 || c.Check {
 		return nil
 	}
-	sample, _, _ := c.src.members.File(carried[0])
+	sample, _, _ := c.src.members.File(c.carry[0])
 	can := func(m mmapio.CopyMethod) error { return mmapio.CheckCopy(sample, c.place.probe, m, c.place.perm) }
 	switch {
 	case c.Copy != mmapio.AutoCopy:
