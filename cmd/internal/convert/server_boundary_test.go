@@ -13,7 +13,6 @@ import (
 	"github.com/mxwiden/mxwiden/bench/postgres/postgrestest"
 	"github.com/mxwiden/mxwiden/cmd/internal/convert"
 	"github.com/mxwiden/mxwiden/kernels/multixact"
-	"github.com/mxwiden/mxwiden/mmapio/pgdata"
 	"github.com/mxwiden/mxwiden/mmapio/slru"
 )
 
@@ -59,7 +58,7 @@ func TestServerAgreesAtTheEndOfOffsets(t *testing.T) {
 		t.Fatalf("expected one multi of two members, the second of them an updater, and got %+v", said)
 	}
 	postgrestest.Stop(t, old)
-	if c := controlOf(t, old); c.NextMulti != 2 || c.NextOffset != 0 {
+	if c := postgrestest.Control(t, old); c.NextMulti != 2 || c.NextOffset != 0 {
 		t.Fatalf("pg_control says %v, want next multi 2 and offset 0", c.Counters())
 	}
 
@@ -67,7 +66,7 @@ func TestServerAgreesAtTheEndOfOffsets(t *testing.T) {
 	if _, err := postgres.Upgrade(old, broken); err != nil {
 		t.Fatal(err)
 	}
-	reads := copied(t, broken)
+	reads := postgrestest.Copy(t, broken)
 	postgrestest.Start(t, reads, small)
 	if rows, err := reads.Query(row); err == nil || !strings.Contains(err.Error(), "MultiXact 1 has invalid offset") {
 		t.Errorf("pg_upgrade does not lose the multi: %v, %v", rows, err)
@@ -75,7 +74,7 @@ func TestServerAgreesAtTheEndOfOffsets(t *testing.T) {
 	postgrestest.Stop(t, reads)
 
 	for _, mode := range modes {
-		for name, new := range map[string]*postgres.Cluster{"fresh": postgrestest.Init(t, "19"), "over pg_upgrade": copied(t, broken)} {
+		for name, new := range map[string]*postgres.Cluster{"fresh": postgrestest.Init(t, "19"), "over pg_upgrade": postgrestest.Copy(t, broken)} {
 			t.Run(string(mode)+" "+name, func(t *testing.T) {
 				r := converted(t, options(old, new, mode))
 				if r.Count[convert.KeptAtBoundary] != 1 {
@@ -96,15 +95,6 @@ func TestServerAgreesAtTheEndOfOffsets(t *testing.T) {
 	}
 }
 
-func controlOf(t *testing.T, c *postgres.Cluster) pgdata.Control {
-	t.Helper()
-	dir, err := pgdata.Open(c.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir.Control
-}
-
 // Multis and members both wrap, in a cluster that starts at one of four offsets: of these, some leave slot 0 empty, and some
 // have a multi that straddles the wrap.
 func TestServerAgreesPastBothWraps(t *testing.T) {
@@ -119,7 +109,7 @@ func TestServerAgreesPastBothWraps(t *testing.T) {
 				t.Parallel()
 				old := startingAt(t, multi, offset)
 				said := consumed(t, old, 1000)
-				c := controlOf(t, old)
+				c := postgrestest.Control(t, old)
 				if c.OldestMulti != multi || c.NextMulti > multi || c.NextOffset > uint64(offset) {
 					t.Fatalf("not past both wraps: pg_control says %v", c.Counters())
 				}

@@ -88,9 +88,9 @@ func TestServerAgreesAfterAKill(t *testing.T) {
 	if _, err := postgres.Upgrade(old, upgraded); err != nil {
 		t.Fatal(err)
 	}
-	before := hash(t, old.Dir)
+	before := postgrestest.Hash(t, old.Dir)
 	begin := time.Now()
-	ran(t, program(t, mxwiden, old, copied(t, upgraded), upgraded.Bin))
+	ran(t, program(t, mxwiden, old, postgrestest.Copy(t, upgraded), upgraded.Bin))
 	whole := time.Since(begin)
 
 	type death struct {
@@ -120,7 +120,7 @@ func TestServerAgreesAfterAKill(t *testing.T) {
 			if testing.Short() && d.want == "" {
 				t.Skip("two deaths have to do")
 			}
-			new := copied(t, upgraded)
+			new := postgrestest.Copy(t, upgraded)
 			bin := new.Bin
 			if d.script != "" {
 				bin = deadly(t, new.Install, d.script)
@@ -159,7 +159,7 @@ func TestServerAgreesAfterAKill(t *testing.T) {
 			postgrestest.Stop(t, new)
 		})
 	}
-	if hash(t, old.Dir) != before {
+	if postgrestest.Hash(t, old.Dir) != before {
 		t.Error("the old cluster has changed")
 	}
 }
@@ -184,7 +184,7 @@ func settled(t *testing.T, c *postgres.Cluster) {
 // sound starts a server on a copy of the cluster that a kill left.
 func sound(t *testing.T, left *postgres.Cluster, said view) {
 	t.Helper()
-	c := copied(t, left)
+	c := postgrestest.Copy(t, left)
 	if err := c.Start(small); err != nil {
 		if exists(c, inPlace) {
 			t.Errorf("the server does not start, and pg_multixact is there: %v", err)

@@ -2,12 +2,6 @@ package convert_test
 
 import (
 	"context"
-	"crypto/sha256"
-	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -121,9 +115,9 @@ func options(old, new *postgres.Cluster, mode convert.Mode) convert.Options {
 // attempt converts, and sees that the old cluster stays as it was.
 func attempt(t *testing.T, o convert.Options) (*convert.Result, error) {
 	t.Helper()
-	before := hash(t, o.OldDir)
+	before := postgrestest.Hash(t, o.OldDir)
 	r, err := convert.Run(t.Context(), o)
-	if after := hash(t, o.OldDir); after != before {
+	if after := postgrestest.Hash(t, o.OldDir); after != before {
 		t.Errorf("the conversion changed the old cluster")
 	}
 	return r, err
@@ -146,7 +140,7 @@ func converted(t *testing.T, o convert.Options) *convert.Result {
 // refused is attempt where that has to fail with an error that names all of words, and to leave the new cluster as it was.
 func refused(t *testing.T, o convert.Options, words ...string) {
 	t.Helper()
-	before := hash(t, o.NewDir)
+	before := postgrestest.Hash(t, o.NewDir)
 	_, err := attempt(t, o)
 	if err == nil {
 		t.Fatalf("not refused, want an error that names %q", words)
@@ -156,52 +150,9 @@ func refused(t *testing.T, o convert.Options, words ...string) {
 			t.Errorf("%q does not name %q", err, word)
 		}
 	}
-	if after := hash(t, o.NewDir); after != before {
+	if after := postgrestest.Hash(t, o.NewDir); after != before {
 		t.Error("what was refused changed the new cluster")
 	}
-}
-
-// hash is over the name, mode, length, time and content of every file below dir.
-func hash(t *testing.T, dir string) string {
-	t.Helper()
-	sum := sha256.New()
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		fmt.Fprintln(sum, path, info.Mode())
-		if !info.Mode().IsRegular() {
-			return nil
-		}
-		fmt.Fprintln(sum, info.Size(), info.ModTime())
-		f, err := os.Open(path)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		_, err = io.Copy(sum, f)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(sum.Sum(nil))
-}
-
-// copied is a copy of a stopped cluster.
-func copied(t *testing.T, c *postgres.Cluster) *postgres.Cluster {
-	t.Helper()
-	dir := filepath.Join(postgrestest.TempDir(t), "data")
-	if out, err := exec.Command("cp", "-a", c.Dir, dir).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	copy := c.Open(dir)
-	postgrestest.Cleanup(t, copy)
-	return copy
 }
 
 // goesOn has a running new cluster do what servers do with multis. Those of want are said to be as before until the freeze of

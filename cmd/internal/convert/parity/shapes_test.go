@@ -1,4 +1,4 @@
-package convert_test
+package parity
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package convert_test
+package parity
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mxwiden/mxwiden/bench/postgres"
+	"github.com/mxwiden/mxwiden/bench/postgres/postgrestest"
 	"github.com/mxwiden/mxwiden/bench/synth"
 	"github.com/mxwiden/mxwiden/cmd/internal/convert"
 	"github.com/mxwiden/mxwiden/kernels/multixact"
@@ -19,7 +20,7 @@ import (
 // carries what can be read.
 func TestParityOfRefusals(t *testing.T) {
 	eachParityCase(t, refusedCases(), func(t *testing.T, old, new *postgres.Cluster, c parityCase) {
-		before := hash(t, old.Dir)
+		before := postgrestest.Hash(t, old.Dir)
 		out, _, err := output(t, old, convert.Rewrite, "stage")
 		var refused *convert.RefusedError
 		if errors.As(err, &refused) {
@@ -37,7 +38,7 @@ func TestParityOfRefusals(t *testing.T) {
 		} else if _, _, err := output(t, old, convert.Widen, "stage"); err == nil {
 			t.Error("mode widen converts what it cannot read")
 		}
-		if hash(t, old.Dir) != before {
+		if postgrestest.Hash(t, old.Dir) != before {
 			t.Error("the old cluster is not as it was")
 		}
 		if said, err := postgres.Upgrade(old, new); err == nil || !strings.Contains(said, c.says) {
@@ -105,7 +106,7 @@ func TestParityBesideTheEndOfOffsets(t *testing.T) {
 		verify(t, old.Dir, widened(t, old), convert.Widen)
 		upgrade(t, old, new)
 
-		want := controlOf(t, new).Counters()
+		want := postgrestest.Control(t, new).Counters()
 		want.NextOffset++
 		if counters != want {
 			t.Errorf("counters are %v, want %v: one more than pg_upgrade", counters, want)

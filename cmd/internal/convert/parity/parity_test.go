@@ -1,4 +1,4 @@
-package convert_test
+package parity
 
 import (
 	"bytes"
@@ -28,7 +28,7 @@ func TestParity(t *testing.T) {
 		sameFiles(t, "old pg_multixact after the conversions", files(t, old.Dir), before)
 		upgrade(t, old, new)
 		sameFiles(t, "result of mode rewrite", result, files(t, new.Dir))
-		if want := controlOf(t, new).Counters(); counters != want {
+		if want := postgrestest.Control(t, new).Counters(); counters != want {
 			t.Errorf("counters are %v, those of pg_upgrade %v", counters, want)
 		}
 		verify(t, old.Dir, new.Dir, convert.Rewrite)
@@ -53,8 +53,8 @@ type wrong struct {
 	segment string
 }
 
-// eachParityCase runs test for every case, on clusters of its own: an old one that is prepared, and a fresh one of version 19. A copy is made
-// faster than a cluster.
+// eachParityCase runs test for every case, on clusters of its own: an old one that is prepared, and a fresh one of version 19.
+
 func eachParityCase(t *testing.T, cases []parityCase, test func(t *testing.T, old, new *postgres.Cluster, c parityCase)) {
 	freshNew := postgrestest.Init(t, "19")
 	for _, major := range []string{"18", "15"} {
@@ -66,7 +66,7 @@ func eachParityCase(t *testing.T, cases []parityCase, test func(t *testing.T, ol
 				}
 				t.Run(c.name, func(t *testing.T) {
 					t.Parallel()
-					old, new := copied(t, freshOld), copied(t, freshNew)
+					old, new := postgrestest.Copy(t, freshOld), postgrestest.Copy(t, freshNew)
 					c.prepare(t, old)
 					test(t, old, new, c)
 				})

@@ -1,0 +1,2 @@
+// Package parity holds conversions against real pg_upgrade, byte for byte. It is nothing but tests.
+package parity
