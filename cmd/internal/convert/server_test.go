@@ -2,7 +2,6 @@ package convert_test
 
 import (
 	"context"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
