@@ -99,6 +99,13 @@ func (l Layout) MemberPage(offset uint64) int64 { return int64(offset / uint64(l
 // MemberSlot is the index of the slot at offset within its page, in members.
 func (l Layout) MemberSlot(offset uint64) int { return int(offset % uint64(l.MembersPerPage())) }
 
+// ClearUnused clears what no member stands in, in a window of member pages.
+func (l Layout) ClearUnused(window []byte) {
+	for ; len(window) > 0; window = window[l.block:] {
+		clear(window[l.block/GroupBytes*GroupBytes : l.block])
+	}
+}
+
 // Entry reads the i-th offset of a page of the offsets SLRU.
 func (l Layout) Entry(page []byte, i int) uint64 {
 	if l.width == 4 {

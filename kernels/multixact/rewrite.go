@@ -119,36 +119,60 @@ type Cursor struct {
 	Slot  uint64
 }
 
+// Straight reports whether steps, those of a run, say that each of its multis has one member, and all of them stand one after the
+// other: the slot of the first entry and what follows it are all there is to know of such a run.
+func (r Run) Straight(steps kernels.Steps) bool { return steps.Ones == r.Len() && r.length == 0 }
+
 // Fill writes members of the run from c on, up to slot end, into a window of new pages, the first of them page `page`.
 // It returns where it stopped: at end, or at the end of the run.
 func (s *Selection) Fill(window []byte, page int64, r Run, c Cursor, end uint64) (Cursor, error) {
+	to := copier{s.Layout, window, page, s.Old}
 	for c.Slot < end && c.Multi < r.Len() {
-		n := s.singles(r, c, end)
-		if n == 0 {
-			offset, length := r.Extent(c.Multi)
-			if length == 0 {
-				c.Multi++
-				continue
+		if n := r.singles(c.Multi, int(min(end-c.Slot, uint64(r.Len())))); n > 0 {
+			if err := to.copy(c.Slot, uint64(r.Entries[c.Multi]), uint64(n)); err != nil {
+				return c, err
 			}
+			c.Multi += n
+			c.Slot += uint64(n)
+			continue
+		}
+		offset, length := r.Extent(c.Multi)
+		if length > 0 {
 			kept, err := s.selectOne(r.First+uint32(c.Multi), offset, length)
 			if err != nil {
 				return c, err
 			}
-			SetMember(s.page(window, page, c.Slot), s.Layout.MemberSlot(c.Slot), kept)
-			c.Multi++
+			SetMember(to.at(c.Slot), s.Layout.MemberSlot(c.Slot), kept)
 			c.Slot++
-			continue
 		}
-		from := uint64(r.Entries[c.Multi])
-		src, err := s.Old(s.Layout.MemberPage(from))
-		if err != nil {
-			return c, err
-		}
-		kernels.CopyElements(s.page(window, page, c.Slot), s.Layout.MemberSlot(c.Slot), src, s.Layout.MemberSlot(from), n)
-		c.Multi += n
-		c.Slot += uint64(n)
+		c.Multi++
 	}
 	return c, nil
+}
+
+// Copy writes n members of a straight run, from old slot `from` on, to the slots from slot on of a window of new pages, the first
+// of them page `page`.
+func (s *Selection) Copy(window []byte, page int64, slot, from, n uint64) error {
+	to := copier{s.Layout, window, page, s.Old}
+	return to.copy(slot, from, n)
+}
+
+// singles is how many multis from the i-th on have one member each, one after the other, at most so many: they can be copied as
+// they are.
+func (r Run) singles(i, most int) int {
+	from := r.Entries[i]
+	if from == 0 {
+		return 0
+	}
+	most = min(most, r.Len()-i)
+	if r.length > 0 {
+		most = min(most, r.Len()-1-i) // what stands after the last is not where it ends
+	}
+	n := 0
+	for n < most && r.Entries[i+n+1]-from == uint32(n+1) && r.Entries[i+n+1] != 0 {
+		n++
+	}
+	return n
 }
 
 // Check reads the members of the i-th multi of the run, which is valid, for the call of TwoUpdaters alone.
@@ -156,29 +180,6 @@ func (s *Selection) Check(r Run, i int) error {
 	offset, length := r.Extent(i)
 	_, err := s.selectOne(r.First+uint32(i), offset, length)
 	return err
-}
-
-// singles is how many multis from c on have one member each, one after the other, on one old page and one new page: they can
-// be copied as they are.
-func (s *Selection) singles(r Run, c Cursor, end uint64) int {
-	from := r.Entries[c.Multi]
-	if from == 0 {
-		return 0
-	}
-	perPage := s.Layout.MembersPerPage()
-	most := min(r.Len()-c.Multi, perPage-s.Layout.MemberSlot(uint64(from)), perPage-s.Layout.MemberSlot(c.Slot), int(end-c.Slot))
-	if r.length > 1 {
-		most = min(most, r.Len()-1-c.Multi)
-	}
-	n := 0
-	for n < most && r.Entries[c.Multi+n+1]-from == uint32(n+1) && r.Entries[c.Multi+n+1] != 0 {
-		n++
-	}
-	return n
-}
-
-func (s *Selection) page(window []byte, first int64, slot uint64) []byte {
-	return window[int(s.Layout.MemberPage(slot)-first)*s.Layout.block:][:s.Layout.block]
 }
 
 // selectOne folds the members of a multi, page by page. See Select, which it is tested against.

@@ -40,14 +40,6 @@ func (w Widening) First() uint64 {
 // NextOffset is the nextOffset of the new cluster, never 0.
 func (w Widening) NextOffset() uint64 { return max(w.Offset(w.Range.NextOffset), 1) }
 
-// Source is the old slot whose member stands in the new slot.
-func (w Widening) Source(slot uint64) uint64 {
-	if slot < OffsetSpace || w.Add == 0 {
-		return slot
-	}
-	return slot - w.Add
-}
-
 // Entries widens entries of the old offsets; dst and src are of one length.
 func (w Widening) Entries(dst []uint64, src []uint32) {
 	kernels.Widen(dst, src, w.Range.First, w.Add)
@@ -58,22 +50,46 @@ func (w Widening) Entries(dst []uint64, src []uint32) {
 func (w Widening) Members(l Layout, window []byte, page int64, old Pages) error {
 	clear(window)
 	perPage := uint64(l.MembersPerPage())
-	for ; len(window) > 0; window, page = window[l.block:], page+1 {
-		slot := uint64(page) * perPage
-		for end := min(slot+perPage, w.NextOffset()); slot < end; {
-			// a run ends where the new page, the old page or the space of old offsets does
-			from := w.Source(slot)
-			n := min(end-slot, perPage-from%perPage)
-			if slot < OffsetSpace {
-				n = min(n, OffsetSpace-slot)
-			}
-			src, err := old(l.MemberPage(from))
-			if err != nil {
-				return err
-			}
-			kernels.CopyElements(window[:l.block], l.MemberSlot(slot), src, l.MemberSlot(from), int(n))
-			slot += n
+	slot := uint64(page) * perPage
+	end := min(slot+uint64(len(window)/l.block)*perPage, w.NextOffset())
+	c := copier{l, window, page, old}
+	if slot < OffsetSpace {
+		n := min(end, OffsetSpace) - slot
+		if err := c.copy(slot, slot, n); err != nil {
+			return err
 		}
+		slot += n
+	}
+	if slot >= end {
+		return nil
+	}
+	return c.copy(slot, slot-w.Add, end-slot)
+}
+
+// A copier copies members from old pages into a window of new ones, the first of them page `page`.
+type copier struct {
+	layout Layout
+	window []byte
+	page   int64
+	old    Pages
+}
+
+// copy copies n members to the slots from slot on, from the old slots from `from` on, page by page of both.
+func (c *copier) copy(slot, from, n uint64) error {
+	perPage := uint64(c.layout.MembersPerPage())
+	for n > 0 {
+		run := min(n, perPage-slot%perPage, perPage-from%perPage)
+		src, err := c.old(c.layout.MemberPage(from))
+		if err != nil {
+			return err
+		}
+		kernels.CopyElements(c.at(slot), c.layout.MemberSlot(slot), src, c.layout.MemberSlot(from), int(run))
+		slot, from, n = slot+run, from+run, n-run
 	}
 	return nil
+}
+
+// at is the page of the window that holds a slot.
+func (c *copier) at(slot uint64) []byte {
+	return c.window[int(c.layout.MemberPage(slot)-c.page)*c.layout.block:][:c.layout.block]
 }

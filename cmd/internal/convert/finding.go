@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/mxwiden/mxwiden/kernels"
 	"github.com/mxwiden/mxwiden/kernels/multixact"
 	"github.com/mxwiden/mxwiden/mmapio/slru"
 )
@@ -183,16 +184,16 @@ func (c *conversion) refusal() error {
 	return e
 }
 
-// inspect counts the valid multis of a run and lists what is wrong with its offsets. It looks closely only where the counts or
+// inspect counts the steps of a run, of which the rising are its valid multis, and lists what is wrong with its offsets. It looks closely only where the counts or
 // the bounds of the entries say that there is something to see.
-func (s *source) inspect(r multixact.Run) (valid int, list []Finding) {
-	steps := r.Steps()
+func (s *source) inspect(r multixact.Run) (steps kernels.Steps, list []Finding) {
+	steps = r.Steps()
 	if steps.Falling > 0 || s.suspicious(r) {
 		for i := range r.Len() {
 			list = append(list, s.inspectMulti(r, i)...)
 		}
 	}
-	return steps.Rising, list
+	return steps, list
 }
 
 // suspicious reports whether an entry of the run may be past the live range, or a member that it points to in a missing segment.

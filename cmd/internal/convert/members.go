@@ -48,10 +48,22 @@ func (c *conversion) rewriteMembers(ctx context.Context) error {
 	layout := c.src.layout
 	perSegment := uint64(layout.MembersPerPage()) * slru.PagesPerSegment
 	return c.writeMembers(ctx, numbers, func(w *worker, no int64, window []byte) error {
-		clear(window)
-		selection := c.selection(w)
 		slot, end := max(uint64(no)*perSegment, 1), min(uint64(no+1)*perSegment, c.next)
+		if end-slot == perSegment {
+			layout.ClearUnused(window)
+		} else {
+			clear(window)
+		}
+		selection := c.selection(w)
 		for u := c.numbers.unitOf(slot); slot < end; u++ {
+			if first := c.numbers.straight[u]; first != 0 {
+				n := min(end, c.numbers.base[u+1]) - slot
+				if err := selection.Copy(window, no*slru.PagesPerSegment, slot, uint64(first)+slot-c.numbers.base[u], n); err != nil {
+					return err
+				}
+				slot += n
+				continue
+			}
 			r, err := w.run(c.src.unit(u))
 			if err != nil {
 				return err
