@@ -35,11 +35,11 @@ func (d *Dir) CheckStopped(states ...State) error {
 	if slices.Contains(states, c.State) {
 		return nil
 	}
-	todo := "start the server and stop it again (pg_ctl stop -m fast)"
+	advice := "start the server and stop it again (pg_ctl stop -m fast)"
 	if c.State == ShutDownInRecovery {
-		todo = "it is a standby: start it, promote it (pg_ctl promote) and stop it"
+		advice = "it is a standby: start it, promote it (pg_ctl promote) and stop it"
 	}
-	return fmt.Errorf("checking %s: %w: its state is %q; %s", d.Path, ErrNotShutDown, c.State, todo)
+	return fmt.Errorf("checking %s: %w: its state is %q; %s", d.Path, ErrNotShutDown, c.State, advice)
 }
 
 func checkProcess(path string) error {
