@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
@@ -112,6 +113,10 @@ func WriteFileAtomic(path string, data []byte, perm Perm, m SyncMethod) error {
 	}
 	return SyncDir(filepath.Dir(path))
 }
+
+// IsTemp reports whether name is one under which WriteFileAtomic writes a file of the given base name: after a crash it may be
+// there for ever.
+func IsTemp(name, base string) bool { return strings.HasPrefix(name, "."+base+".") }
 
 func createBeside(path string) (*os.File, error) {
 	return os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/mxwiden/mxwiden/mmapio"
 )
@@ -89,12 +88,14 @@ func (s swap) recoverWithout(f found) (Outcome, error) {
 	case f.aside && !f.inPlace:
 		return Nothing, s.unclear("there is no %s; %s", journalFile, f)
 	}
-	strays, err := filepath.Glob(s.path(journalFile + ".*.tmp")) // of mmapio.WriteFileAtomic
-	if f.built {
-		strays = append(strays, s.path(buildDir))
+	entries, err := os.ReadDir(s.dir)
+	for _, entry := range entries {
+		if name := entry.Name(); name == buildDir || mmapio.IsTemp(name, journalFile) {
+			err = errors.Join(err, s.remove(name))
+		}
 	}
-	for _, stray := range strays {
-		err = errors.Join(err, s.remove(filepath.Base(stray)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return Nothing, nil // not even a data directory
 	}
 	return Nothing, err
 }

@@ -128,7 +128,7 @@ func TestRecoverRefusesWhatItCannotTell(t *testing.T) {
 
 func TestRecoverRemovesAResultThatWasNotSwapped(t *testing.T) {
 	d := swappable(t)
-	write(t, d.Path, journalFile+".123.tmp", nil) // died while it wrote the journal
+	write(t, d.Path, "."+journalFile+".123", nil) // died while it wrote the journal
 	if outcome, err := Recover(d.Path, nil, mmapio.Fsync); outcome != Nothing || err != nil {
 		t.Errorf("%v, %v", outcome, err)
 	}

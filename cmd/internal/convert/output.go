@@ -77,7 +77,7 @@ func (o *output) leftovers() ([]string, error) {
 	}
 	died := slices.Contains(names, partialName)
 	for _, name := range names {
-		ours := name == partialName || name == manifestName && died || strings.HasPrefix(name, "."+manifestName+".") || strings.HasPrefix(name, ".probe-")
+		ours := name == partialName || name == manifestName && died || mmapio.IsTemp(name, manifestName) || strings.HasPrefix(name, ".probe-")
 		if !ours {
 			return nil, fmt.Errorf("output folder %s is not empty, it holds %s: name one that does not exist, or is empty", o.path, name)
 		}
