@@ -25,7 +25,7 @@ func (c *conversion) openCluster() (*place, error) {
 	if reset.lock, err = pgdata.Lock(c.NewDir); err != nil {
 		return nil, err
 	}
-	p := &place{path: c.NewDir, probe: c.NewDir, lock: reset.lock}
+	p := &place{path: c.NewDir, there: c.NewDir, lock: reset.lock}
 	if err := c.takeCluster(p, reset); err != nil {
 		p.Close()
 		return nil, err
@@ -59,8 +59,13 @@ func (c *conversion) takeCluster(p *place, reset resetter) error {
 	if outcome == pgdata.Finished && dead.OldSystemID == c.src.dir.Control.SystemID {
 		c.stands = dir.Control.Counters()
 	}
+	if !c.Check {
+		if err := dir.ProbeSwap(); err != nil {
+			return err
+		}
+	}
 	p.perm, p.build = dir.Perm, dir.BuildPath()
-	p.prepare = dir.ProbeSwap
+	p.prepare = func() error { return nil }
 	p.discard = func() error { return os.RemoveAll(p.build) }
 	p.put = func(c *conversion) error {
 		after := c.after()

@@ -168,7 +168,10 @@ func (c *conversion) run(ctx context.Context) (*Result, error) {
 	if err := c.place.begin(); err != nil {
 		return nil, err
 	}
-	err := phase(&took.Write, func() error { return c.build(ctx) })
+	err := c.settle()
+	if err == nil {
+		err = phase(&took.Write, func() error { return c.build(ctx) })
+	}
 	if err == nil {
 		c.Verbose("syncing %s by %s", c.place.build, c.Sync)
 		err = phase(&took.Sync, func() error { return mmapio.SyncTree(c.place.build, c.Sync, c.Jobs) })
@@ -188,7 +191,9 @@ func (c *conversion) run(ctx context.Context) (*Result, error) {
 // plan finds out what is live and where it goes, and refuses what can't be converted before anything is written.
 func (c *conversion) plan(ctx context.Context) error {
 	s := c.src
-	c.choose()
+	if c.IO == "map" {
+		c.choice = mmapio.Choice{Read: mmapio.Map, Write: mmapio.Map}
+	}
 	in, err := s.input(mmapio.Stage)
 	if err != nil {
 		return err
@@ -214,26 +219,31 @@ func (c *conversion) plan(ctx context.Context) error {
 		last := s.live.Last()
 		c.add(Finding{Kind: KeptAtBoundary, Multi: last, Page: s.layout.OffsetPage(last), Text: "its members end exactly at 2^32 (nextOffset 0)"})
 	}
+	return nil
+}
+
+// settle finds out by trying, in the place where the result is built, how it is best written, and whether there is room. What
+// a run that dies leaves of a trial goes with all else that is there.
+func (c *conversion) settle() error {
+	if c.IO == "auto" {
+		c.choose()
+	}
+	c.Verbose("reading by %s, writing by %s", c.choice.Read, c.choice.Write)
 	if err := c.checkCopy(); err != nil {
 		return err
 	}
 	return c.checkSpace()
 }
 
-// choose settles on a backing for each side.
+// choose measures the backings and takes the faster one for each side.
 func (c *conversion) choose() {
-	switch {
-	case c.IO == "map":
-		c.choice = mmapio.Choice{Read: mmapio.Map, Write: mmapio.Map}
-	case c.IO == "auto" && !c.Check:
-		first := c.src.layout.OffsetPage(c.src.live.Oldest) / slru.PagesPerSegment
-		choice, err := mmapio.Choose(c.src.offsets, first, first+batch, c.src.offsets.SegmentBytes(), c.place.probe, c.place.perm)
-		if err != nil {
-			c.Verbose("could not measure the backings, staging: %v", err)
-		}
-		c.choice = choice
+	s := c.src
+	first := s.layout.OffsetPage(s.live.Oldest) / slru.PagesPerSegment
+	choice, err := mmapio.Choose(s.offsets, first, first+batch, s.offsets.SegmentBytes(), c.place.build, c.place.perm)
+	if err != nil {
+		c.Verbose("could not measure the backings, staging: %v", err)
 	}
-	c.Verbose("reading by %s, writing by %s", c.choice.Read, c.choice.Write)
+	c.choice = choice
 }
 
 // build writes the whole result into its building place.

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/mxwiden/mxwiden/mmapio"
 	"github.com/mxwiden/mxwiden/mmapio/pgdata"
@@ -34,11 +33,11 @@ func (c *conversion) openOutput() (*place, error) {
 	if _, err := o.leftovers(); err != nil {
 		return nil, err
 	}
-	probe, err := existing(o.path)
+	there, err := existing(o.path)
 	if err != nil {
 		return nil, err
 	}
-	p := &place{path: o.path, build: o.in(partialName), probe: probe, perm: c.src.dir.Perm}
+	p := &place{path: o.path, build: o.in(partialName), there: there, perm: c.src.dir.Perm}
 	if os.Geteuid() != 0 {
 		p.perm.UID, p.perm.GID = -1, -1
 	}
@@ -77,7 +76,7 @@ func (o *output) leftovers() ([]string, error) {
 	}
 	died := slices.Contains(names, partialName)
 	for _, name := range names {
-		ours := name == partialName || name == manifestName && died || mmapio.IsTemp(name, manifestName) || strings.HasPrefix(name, ".probe-")
+		ours := name == partialName || name == manifestName && died || mmapio.IsTemp(name, manifestName)
 		if !ours {
 			return nil, fmt.Errorf("output folder %s is not empty, it holds %s: name one that does not exist, or is empty", o.path, name)
 		}
@@ -135,7 +134,11 @@ func (o *output) put(c *conversion) error {
 	if c.Sync == mmapio.NoSync {
 		return nil
 	}
-	return errors.Join(mmapio.SyncDir(o.path), mmapio.SyncDir(filepath.Dir(o.path)))
+	err := errors.Join(mmapio.SyncDir(o.path), mmapio.SyncDir(filepath.Dir(o.path)))
+	for _, dir := range o.made {
+		err = errors.Join(err, mmapio.SyncDir(filepath.Dir(dir)))
+	}
+	return err
 }
 
 // discard leaves the folder as it was.

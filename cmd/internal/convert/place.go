@@ -16,7 +16,7 @@ import (
 type place struct {
 	path  string // the folder that gets a pg_multixact
 	build string // where that is built
-	probe string // an existing folder on the same file system
+	there string // a folder on the same file system that is there already
 	perm  mmapio.Perm
 	lock  *os.File // keeps other runs off, once there is one
 
@@ -120,11 +120,11 @@ func (c *conversion) need() need {
 
 // checkCopy settles how members segments are carried, and refuses a method that can't work where they go.
 func (c *conversion) checkCopy() error {
-	if len(c.carry) == 0 || c.Check {
+	if len(c.carry) == 0 {
 		return nil
 	}
 	sample, _, _ := c.src.members.File(c.carry[0])
-	can := func(m mmapio.CopyMethod) error { return mmapio.CheckCopy(sample, c.place.probe, m, c.place.perm) }
+	can := func(m mmapio.CopyMethod) error { return mmapio.CheckCopy(sample, c.place.build, m, c.place.perm) }
 	switch {
 	case c.Copy != mmapio.AutoCopy:
 		return can(c.Copy)
@@ -141,11 +141,11 @@ func (c *conversion) checkCopy() error {
 // checkSpace refuses a file system without room, before anything is written.
 func (c *conversion) checkSpace() error {
 	need := c.need()
-	free, err := mmapio.FreeBytes(c.place.probe)
+	free, err := mmapio.FreeBytes(c.place.there)
 	if err != nil {
 		return err
 	}
-	c.Verbose("the result takes %s; %s has %s free", humanize.IBytes(uint64(need.room)), c.place.probe, humanize.IBytes(free))
+	c.Verbose("the result takes %s; %s has %s free", humanize.IBytes(uint64(need.room)), c.place.there, humanize.IBytes(free))
 	if uint64(need.room) > free {
 		return fmt.Errorf("no room: the result takes %s (%d bytes), the file system of %s has %s (%d bytes) free; free some or choose another",
 			humanize.IBytes(uint64(need.room)), need.room, c.place.path, humanize.IBytes(free), free)
