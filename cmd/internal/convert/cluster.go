@@ -56,10 +56,10 @@ func (c *conversion) takeCluster(p *place, reset resetter) error {
 	if err := c.suits(dir); err != nil {
 		return err
 	}
-	if outcome == pgdata.Finished && dead.OldSystemID == c.src.dir.Control.SystemID {
-		c.stands = dir.Control.Counters()
-	}
-	if !c.Check {
+	switch {
+	case outcome == pgdata.Finished && dead.OldSystemID == c.src.dir.Control.SystemID:
+		c.stands = dir.Control.Counters() // and pg_multixact could be renamed, as has just been done
+	case !c.Check:
 		if err := dir.ProbeSwap(); err != nil {
 			return err
 		}
