@@ -45,7 +45,7 @@ func CarryFile(dst, src string, m CopyMethod, perm Perm) error {
 
 func carry(dst, src string, m CopyMethod, perm Perm) error {
 	if m == Link {
-		if err := perm.linkable(src); err != nil {
+		if err := perm.Linkable(src); err != nil {
 			return err
 		}
 		return link(dst, src)
@@ -86,8 +86,9 @@ func CheckCopy(srcFile, dstDir string, m CopyMethod, perm Perm) error {
 	return fmt.Errorf("%s cannot bring %s into %s: %w; use copy-file-range or copy", m, srcFile, dstDir, err)
 }
 
-// linkable says why a file must not be linked by its looks.
-func (p Perm) linkable(path string) error {
+// Linkable says why CarryFile will not link a file, by its looks: an error that wraps ErrNotLinkable where it has not mode and
+// owner of p.
+func (p Perm) Linkable(path string) error {
 	var st unix.Stat_t
 	if err := (file{path: path}).retry("lstat", func() error { return unix.Lstat(path, &st) }); err != nil {
 		return err

@@ -160,13 +160,41 @@ func TestOldClusterOnAReadOnlyMount(t *testing.T) {
 func TestFileSystemWithoutRoomIsRefusedBeforeAnythingIsWritten(t *testing.T) {
 	old := cluster(t, 500_000, 2)
 	out := filepath.Join(mount(t, "tmpfs", "tmpfs", 0, "size=1m"), "out")
-	for _, mode := range modes {
-		text, err := mxwiden("convert", "-d", old, "-o", out, "--mode", string(mode)).CombinedOutput()
+	for _, args := range [][]string{{"--mode=widen"}, {"--mode=rewrite"}, {"--mode=widen", "--check"}, {"--mode=rewrite", "--check"}} {
+		text, err := mxwiden(append([]string{"convert", "-d", old, "-o", out}, args...)...).CombinedOutput()
 		if exitStatus(err) != exitFailed || !strings.HasPrefix(string(text), "mxwiden: no room: the result takes ") ||
 			!strings.Contains(string(text), "; free some or choose another") {
-			t.Errorf("%s: %v: %s", mode, err, text)
+			t.Errorf("%v: %v: %s", args, err, text)
 		}
 		wantAbsent(t, out)
+	}
+}
+
+// Links take no room, but what can't be linked is copied, and that is known before.
+func TestRoomIsCountedForSegmentsThatCannotBeLinked(t *testing.T) {
+	dir := mount(t, "tmpfs", "tmpfs", 0, "size=40m")
+	old := filepath.Join(dir, "old")
+	if _, err := (synth.Shape{Count: 2_000_000, Seed: 1}).Write(old); err != nil { // 18 MB, of which 10 are members; 16 MB are to be written
+		t.Fatal(err)
+	}
+	segments, err := filepath.Glob(filepath.Join(old, "pg_multixact", "members", "*"))
+	if err != nil || len(segments) < 30 {
+		t.Fatalf("%d segments, %v", len(segments), err)
+	}
+	for _, mode := range []os.FileMode{0o640, 0o600} {
+		for _, path := range segments {
+			if err := os.Chmod(path, mode); err != nil {
+				t.Fatal(err)
+			}
+		}
+		out := filepath.Join(dir, "out")
+		text, err := mxwiden("convert", "-d", old, "-o", out, "--link").CombinedOutput()
+		if refused := mode == 0o640; refused != strings.Contains(string(text), "no room: the result takes ") || refused != (exitStatus(err) == exitFailed) {
+			t.Errorf("members of mode %04o: %v: %s", mode, err, text)
+		}
+		if mode == 0o640 {
+			wantAbsent(t, out)
+		}
 	}
 }
 

@@ -158,6 +158,11 @@ func (c *conversion) run(ctx context.Context) (*Result, error) {
 	if err := phase(&took.Plan, func() error { return c.plan(ctx) }); err != nil {
 		return nil, err
 	}
+	if c.Check {
+		if err := c.checkSpace(); err != nil {
+			return nil, err
+		}
+	}
 	if c.Check || c.stands == c.after() { // then the result is there already, and only what it is has to be told
 		c.Check = true
 		if err := phase(&took.Write, func() error { return c.build(ctx) }); err != nil {
@@ -248,7 +253,7 @@ func (c *conversion) choose() {
 
 // build writes the whole result into its building place.
 func (c *conversion) build(ctx context.Context) error {
-	c.Start(c.need().bytes)
+	c.Start(c.bytes())
 	if c.Mode == Rewrite {
 		if err := c.rewriteOffsets(ctx); err != nil {
 			return err

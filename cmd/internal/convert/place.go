@@ -91,31 +91,32 @@ func existing(path string) (string, error) {
 	return "", fmt.Errorf("looking for %s: %w", asked, err)
 }
 
-// A need is what a conversion writes, and how much of the room on the file system it takes.
-type need struct{ bytes, room int64 }
-
-// need is known once the new nextOffset is.
-func (c *conversion) need() need {
+// bytes is the size of the whole result, known once the new nextOffset is.
+func (c *conversion) bytes() (bytes int64) {
 	s := c.src
 	block := int64(s.layout.BlockSize())
-	var n need
 	for i := range s.units() {
-		n.bytes += s.unit(i).pages * block
+		bytes += s.unit(i).pages * block
 	}
 	if c.Mode == Rewrite {
-		n.bytes += (c.lastMembersPage() + 1) * block
-		n.room = n.bytes
-		return n
+		return bytes + (c.lastMembersPage()+1)*block
 	}
 	for _, no := range c.rebuild {
-		n.bytes += c.membersSegment(no).pages * block
+		bytes += c.membersSegment(no).pages * block
 	}
-	n.room = n.bytes
-	n.bytes += int64(len(c.carry)) * s.members.SegmentBytes()
-	if c.Copy != mmapio.Link && c.Copy != mmapio.Clone {
-		n.room = n.bytes
+	return bytes + int64(len(c.carry))*s.members.SegmentBytes()
+}
+
+// room is how much of the result takes room: not what is cloned or linked. A segment that can't be linked is copied.
+func (c *conversion) room() int64 {
+	room := c.bytes()
+	for _, no := range c.carry {
+		path, size, _ := c.src.members.File(no)
+		if c.Copy == mmapio.Clone || c.Copy == mmapio.Link && c.place.perm.Linkable(path) == nil {
+			room -= size
+		}
 	}
-	return n
+	return room
 }
 
 // checkCopy settles how members segments are carried, and refuses a method that can't work where they go.
@@ -140,15 +141,15 @@ func (c *conversion) checkCopy() error {
 
 // checkSpace refuses a file system without room, before anything is written.
 func (c *conversion) checkSpace() error {
-	need := c.need()
+	room := c.room()
 	free, err := mmapio.FreeBytes(c.place.there)
 	if err != nil {
 		return err
 	}
-	c.Verbose("the result takes %s; %s has %s free", humanize.IBytes(uint64(need.room)), c.place.there, humanize.IBytes(free))
-	if uint64(need.room) > free {
+	c.Verbose("the result takes %s; %s has %s free", humanize.IBytes(uint64(room)), c.place.there, humanize.IBytes(free))
+	if uint64(room) > free {
 		return fmt.Errorf("no room: the result takes %s (%d bytes), the file system of %s has %s (%d bytes) free; free some or choose another",
-			humanize.IBytes(uint64(need.room)), need.room, c.place.path, humanize.IBytes(free), free)
+			humanize.IBytes(uint64(room)), room, c.place.path, humanize.IBytes(free), free)
 	}
 	return nil
 }
