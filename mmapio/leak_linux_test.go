@@ -124,7 +124,7 @@ func TestNothingIsHeldAfterCarryingAndChoosing(t *testing.T) {
 	if _, err := mmapio.Choose(files, 0, 1, fileBytes, files.dir, private); err != nil {
 		t.Error(err)
 	}
-	mmapio.WriteFileAtomic(files.dir, nil, private, mmapio.Fsync)
+	mmapio.WriteFileAtomic(files.dir, private, mmapio.Fsync, writes(nil))
 	mmapio.SyncTree(files.dir, mmapio.Fsync, 2)
 	mmapio.SyncTree(files.dir, mmapio.Syncfs, 2)
 	for _, what := range held(t, files.dir) {

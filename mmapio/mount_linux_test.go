@@ -230,7 +230,7 @@ func TestNothingIsLeftOfWhatDidNotFit(t *testing.T) {
 		"AutoCopy":        func() error { return mmapio.CarryFile(dst, src, mmapio.AutoCopy, private) },
 		"Copy":            func() error { return mmapio.CarryFile(dst, src, mmapio.Copy, private) },
 		"CheckCopy":       func() error { return mmapio.CheckCopy(src, dir, mmapio.Copy, private) },
-		"WriteFileAtomic": func() error { return mmapio.WriteFileAtomic(dst, make([]byte, 2*size), private, mmapio.Fsync) },
+		"WriteFileAtomic": func() error { return mmapio.WriteFileAtomic(dst, private, mmapio.Fsync, writes(make([]byte, 2*size))) },
 	} {
 		if err := run(); !errors.Is(err, unix.ENOSPC) || !names(err, dir) {
 			t.Errorf("%s to a full disk: %v", what, err)

@@ -23,7 +23,7 @@ var writers = map[string]func(t *testing.T, path string, perm mmapio.Perm) error
 		return errors.Join(os.WriteFile(src, nil, 0o600), mmapio.CarryFile(path, src, mmapio.AutoCopy, perm))
 	},
 	"a file put in place": func(t *testing.T, path string, perm mmapio.Perm) error {
-		return mmapio.WriteFileAtomic(path, nil, perm, mmapio.NoSync)
+		return mmapio.WriteFileAtomic(path, perm, mmapio.NoSync, writes(nil))
 	},
 }
 

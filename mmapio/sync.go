@@ -1,8 +1,10 @@
 package mmapio
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -89,16 +91,19 @@ func syncPath(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// WriteFileAtomic puts a file with data at path, in place of one that is there: after a crash there is either of them,
+// WriteFileAtomic puts a file that write fills at path, in place of one that is there: after a crash there is either of them,
 // whole. It is written beside its place, synced unless m is NoSync, and renamed. One file alone is synced by fsync also
 // where m is Syncfs. What a process leaves that dies meanwhile is beside it as "."+base+".*", with digits for the star.
-func WriteFileAtomic(path string, data []byte, perm Perm, m SyncMethod) error {
+func WriteFileAtomic(path string, perm Perm, m SyncMethod, write func(io.Writer) error) error {
 	beside, err := createBeside(path)
 	if err != nil {
 		return err
 	}
 	defer os.Remove(beside.Name()) // in vain once it is renamed
-	_, err = beside.Write(data)
+	buffer := bufio.NewWriter(beside)
+	if err = write(buffer); err == nil {
+		err = buffer.Flush()
+	}
 	if err == nil {
 		err = perm.give(file{int(beside.Fd()), beside.Name()}, perm.File)
 	}

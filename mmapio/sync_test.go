@@ -2,6 +2,7 @@ package mmapio_test
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -43,7 +44,7 @@ func TestWriteFileAtomicReplacesAFileWhole(t *testing.T) {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "file")
 		for _, data := range []string{"the first", "the second, which is longer", ""} {
-			if err := mmapio.WriteFileAtomic(path, []byte(data), mmapio.Perm{File: 0o640, UID: -1, GID: -1}, m); err != nil {
+			if err := mmapio.WriteFileAtomic(path, mmapio.Perm{File: 0o640, UID: -1, GID: -1}, m, writes([]byte(data))); err != nil {
 				t.Fatal(err)
 			}
 			holds(t, path, []byte(data))
@@ -56,11 +57,19 @@ func TestWriteFileAtomicReplacesAFileWhole(t *testing.T) {
 		if err := os.MkdirAll(filepath.Join(taken, "in it"), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := mmapio.WriteFileAtomic(taken, []byte("data"), private, m); err == nil {
+		if err := mmapio.WriteFileAtomic(taken, private, m, writes([]byte("data"))); err == nil {
 			t.Error("a folder was replaced by a file")
 		}
 		if left, err := os.ReadDir(dir); err != nil || len(left) != 2 {
 			t.Errorf("%v are left, %v", left, err)
 		}
+	}
+}
+
+// writes has WriteFileAtomic write data.
+func writes(data []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
 	}
 }

@@ -13,12 +13,14 @@ import (
 	"github.com/mxwiden/mxwiden/mmapio/slru"
 )
 
+// most is what the program may take in all: its windows, the heap beside them, and the runtime.
+const most = 64 << 20
+
 // Windows are of a fixed number of segments, whatever there is to convert. The program itself, with its runtime, takes some 15 MiB.
 func TestMemoryDoesNotGrowWithTheCluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it is for a program without the race detector's memory, and takes some seconds")
 	}
-	const most = 64 << 20
 	small := cluster(t, 100_000, 1)
 	huge := sparse(t, 1<<28)
 	for _, mode := range modes {
@@ -40,6 +42,26 @@ func TestMemoryDoesNotGrowWithTheCluster(t *testing.T) {
 					}
 				})
 			}
+		}
+	}
+}
+
+// Segments of large blocks are four times as large, and there may be many workers: the windows of all have a bound.
+func TestMemoryDoesNotGrowWithWorkersAndBlocks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is for a program without the race detector's memory")
+	}
+	old := filepath.Join(t.TempDir(), "old")
+	if _, err := (synth.Shape{Header: synth.Header{BlockSize: 32768}, Count: 20_000_000, Seed: 1}).Write(old); err != nil {
+		t.Fatal(err)
+	}
+	for _, mode := range modes {
+		cmd := mxwiden("convert", "-d", old, "-o", filepath.Join(t.TempDir(), "out"), "--mode", string(mode), "--io", "stage", "-N", "-j", "64", "--link")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		if peak := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10; peak > most {
+			t.Errorf("%s by 64 workers: peak resident set is %d bytes, more than %d", mode, peak, most)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -164,7 +165,10 @@ func (s swap) write(j Journal, perm mmapio.Perm) error {
 		return fmt.Errorf("writing a journal: %w", err)
 	}
 	step("write " + journalFile)
-	if err := mmapio.WriteFileAtomic(s.path(journalFile), append(b, '\n'), perm, s.sync); err != nil {
+	if err := mmapio.WriteFileAtomic(s.path(journalFile), perm, s.sync, func(w io.Writer) error {
+		_, err := w.Write(append(b, '\n'))
+		return err
+	}); err != nil {
 		return fmt.Errorf("writing a journal: %w", err)
 	}
 	return nil

@@ -2,6 +2,7 @@ package audit_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -120,6 +121,43 @@ func TestVerifyFindsEveryChangedByteOfOffsetsAndMembers(t *testing.T) {
 					}
 					multixact.SetMember(page, i, member)
 				})
+			}
+		}
+	}
+}
+
+// The manifest is written file by file from what is planned: it has to be what is there.
+func TestManifestListsEveryFileOfTheResult(t *testing.T) {
+	old := made(t, 1024)
+	for _, mode := range modes {
+		out, err := converted(t, old, mode, "stage")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(out, "mxwiden_manifest.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var listed struct{ Files []convert.File }
+		if err := json.Unmarshal(text, &listed); err != nil {
+			t.Fatal(err)
+		}
+		sizes := map[string]int64{}
+		for _, f := range listed.Files {
+			sizes[f.Path] = f.Bytes
+		}
+		paths, err := filepath.Glob(filepath.Join(out, "pg_multixact", "*", "*"))
+		if err != nil || len(paths) == 0 || len(paths) != len(listed.Files) || len(paths) != len(sizes) {
+			t.Errorf("%s: %d files, %d listed, of %d names: %v", mode, len(paths), len(listed.Files), len(sizes), err)
+		}
+		for _, path := range paths {
+			info, err := os.Stat(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name, _ := filepath.Rel(filepath.Join(out, "pg_multixact"), path)
+			if size, ok := sizes[name]; !ok || size != info.Size() {
+				t.Errorf("%s: %s has %d bytes, listed (%t) with %d", mode, name, info.Size(), ok, size)
 			}
 		}
 	}

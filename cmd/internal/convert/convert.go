@@ -103,7 +103,7 @@ type conversion struct {
 	findings
 
 	widening       multixact.Widening // of mode widen
-	carry, rebuild []int64            // members segments of mode widen
+	carry, rebuild []int64            // segments of the new members
 	numbers        numbering          // of mode rewrite
 	next           uint64             // the new nextOffset
 
@@ -111,7 +111,6 @@ type conversion struct {
 	stands    pgdata.Counters // of NewDir, if that run was on the same old cluster and has been finished
 
 	mutex            sync.Mutex
-	files            []File
 	written, carried Amount
 }
 
@@ -218,8 +217,8 @@ func (c *conversion) plan(ctx context.Context) error {
 		c.next = c.numbers.next()
 	} else {
 		c.next = c.widening.NextOffset()
-		c.splitMembers()
 	}
+	c.splitMembers()
 	if s.live.NextOffset == multixact.OffsetSpace && !s.live.Empty() {
 		last := s.live.Last()
 		c.add(Finding{Kind: KeptAtBoundary, Multi: last, Page: s.layout.OffsetPage(last), Text: "its members end exactly at 2^32 (nextOffset 0)"})
@@ -244,7 +243,7 @@ func (c *conversion) settle() error {
 func (c *conversion) choose() {
 	s := c.src
 	first := s.layout.OffsetPage(s.live.Oldest) / slru.PagesPerSegment
-	choice, err := mmapio.Choose(s.offsets, first, first+batch, s.offsets.SegmentBytes(), c.place.build, c.place.perm)
+	choice, err := mmapio.Choose(s.offsets, first, first+int64(c.batch()), s.offsets.SegmentBytes(), c.place.build, c.place.perm)
 	if err != nil {
 		c.Verbose("could not measure the backings, staging: %v", err)
 	}
@@ -275,18 +274,13 @@ func (c *conversion) build(ctx context.Context) error {
 	return c.refusal()
 }
 
-// wrote records a finished file of the result, named below pg_multixact.
-func (c *conversion) wrote(name string, bytes int64) {
-	c.record(&c.written, File{name, bytes, howWritten})
-}
-
-func (c *conversion) record(to *Amount, f File) {
+// record counts a finished file of the result.
+func (c *conversion) record(to *Amount, bytes int64) {
 	c.mutex.Lock()
-	c.files = append(c.files, f)
 	to.Files++
-	to.Bytes += f.Bytes
+	to.Bytes += bytes
 	c.mutex.Unlock()
-	c.Progress(f.Bytes)
+	c.Progress(bytes)
 }
 
 func (c *conversion) result(took Seconds) *Result {

@@ -26,11 +26,11 @@ func (c *conversion) membersSegment(no int64) segment {
 	return segment{no, min(slru.PagesPerSegment, c.lastMembersPage()+1-no*slru.PagesPerSegment)}
 }
 
-// writeMembers writes the new members segments that are listed, batch by batch.
-func (c *conversion) writeMembers(ctx context.Context, numbers []int64, fill func(w *worker, no int64, window []byte) error) error {
-	return c.parallel(ctx, (len(numbers)+batch-1)/batch, func(w *worker, piece int) error {
+// rebuildMembers writes the new members segments that are not carried: fill sets every byte of one.
+func (c *conversion) rebuildMembers(ctx context.Context, fill func(w *worker, no int64, window []byte) error) error {
+	return c.batches(ctx, len(c.rebuild), func(w *worker, lo, hi int) error {
 		var segments []segment
-		for _, no := range numbers[piece*batch : min((piece+1)*batch, len(numbers))] {
+		for _, no := range c.rebuild[lo:hi] {
 			segments = append(segments, c.membersSegment(no))
 		}
 		return c.write(w, "members", slru.Long, segments, func(i int, window []byte) error {
@@ -41,13 +41,9 @@ func (c *conversion) writeMembers(ctx context.Context, numbers []int64, fill fun
 
 // rewriteMembers writes the one member that is kept of each valid multi.
 func (c *conversion) rewriteMembers(ctx context.Context) error {
-	numbers := make([]int64, c.lastMembersPage()/slru.PagesPerSegment+1)
-	for i := range numbers {
-		numbers[i] = int64(i)
-	}
 	layout := c.src.layout
 	perSegment := uint64(layout.MembersPerPage()) * slru.PagesPerSegment
-	return c.writeMembers(ctx, numbers, func(w *worker, no int64, window []byte) error {
+	return c.rebuildMembers(ctx, func(w *worker, no int64, window []byte) error {
 		slot, end := max(uint64(no)*perSegment, 1), min(uint64(no+1)*perSegment, c.next)
 		if end-slot == perSegment {
 			layout.ClearUnused(window)
@@ -111,12 +107,15 @@ func (c *conversion) findUpdaters(ctx context.Context) error {
 	})
 }
 
-// splitMembers lists the new members segments of mode widen: those to carry, since they keep their place, and those to rebuild:
-// past the wrap, the one that the new server will write to, and those that are not of full size.
+// splitMembers lists the new members segments. Mode rewrite rebuilds all. Mode widen carries those that keep their place, and
+// rebuilds what is past the wrap, the one that the new server will write to, and those that are not of full size.
 func (c *conversion) splitMembers() {
 	s := c.src
 	first, last := s.memberSegment(c.widening.First()), c.lastMembersPage()/slru.PagesPerSegment
 	rebuilt := max(first, min(s.memberSegment(multixact.OffsetSpace), last))
+	if c.Mode == Rewrite {
+		first, rebuilt = 0, 0
+	}
 	for _, segment := range s.members.Segments(first, rebuilt) {
 		if segment.Size == s.members.SegmentBytes() {
 			c.carry = append(c.carry, segment.No)
@@ -135,7 +134,7 @@ func (c *conversion) widenMembers(ctx context.Context) error {
 	if err := c.carryMembers(ctx); err != nil {
 		return err
 	}
-	return c.writeMembers(ctx, c.rebuild, func(w *worker, no int64, window []byte) error {
+	return c.rebuildMembers(ctx, func(w *worker, no int64, window []byte) error {
 		return c.widening.Members(s.layout, window, no*slru.PagesPerSegment, w.memberPage)
 	})
 }
@@ -143,8 +142,8 @@ func (c *conversion) widenMembers(ctx context.Context) error {
 // carryMembers brings old members segments to their new names without looking into them.
 func (c *conversion) carryMembers(ctx context.Context) error {
 	c.Verbose("carrying %d members segments by %s", len(c.carry), c.Copy)
-	return c.parallel(ctx, (len(c.carry)+batch-1)/batch, func(_ *worker, piece int) error {
-		for _, no := range c.carry[piece*batch : min((piece+1)*batch, len(c.carry))] {
+	return c.batches(ctx, len(c.carry), func(_ *worker, lo, hi int) error {
+		for _, no := range c.carry[lo:hi] {
 			if err := c.carrySegment(no); err != nil {
 				return err
 			}
@@ -157,7 +156,7 @@ func (c *conversion) carrySegment(no int64) error {
 	from, size, _ := c.src.members.File(no)
 	name := filepath.Join("members", slru.Long.Name(no))
 	if c.Check {
-		c.record(&c.carried, File{name, size, howCarried})
+		c.record(&c.carried, size)
 		return nil
 	}
 	to := filepath.Join(c.place.build, name)
@@ -177,6 +176,6 @@ func (c *conversion) carrySegment(no int64) error {
 	if info.Size() != size {
 		return fmt.Errorf("%s has changed: it had %d bytes, and %d when it was carried to %s; see who writes to the old cluster, and run again", from, size, info.Size(), to)
 	}
-	c.record(&c.carried, File{name, size, howCarried})
+	c.record(&c.carried, size)
 	return nil
 }

@@ -106,10 +106,9 @@ func (c *conversion) widenOffsets(ctx context.Context) error {
 func (c *conversion) writeOffsets(ctx context.Context, entries func(w *worker, i int, dst []uint64) error) error {
 	units := c.src.units()
 	perUnit := c.src.perUnit()
-	return c.parallel(ctx, (units+batch-1)/batch, func(w *worker, piece int) error {
-		first := piece * batch
-		segments := make([]segment, 0, batch)
-		for i := first; i < min(first+batch, units); i++ {
+	return c.batches(ctx, units, func(w *worker, first, end int) error {
+		var segments []segment
+		for i := first; i < end; i++ {
 			u := c.src.unit(i)
 			segments = append(segments, segment{u.segment, u.pages})
 		}

@@ -93,18 +93,10 @@ func existing(path string) (string, error) {
 
 // bytes is the size of the whole result, known once the new nextOffset is.
 func (c *conversion) bytes() (bytes int64) {
-	s := c.src
-	block := int64(s.layout.BlockSize())
-	for i := range s.units() {
-		bytes += s.unit(i).pages * block
+	for f := range c.files {
+		bytes += f.Bytes
 	}
-	if c.Mode == Rewrite {
-		return bytes + (c.lastMembersPage()+1)*block
-	}
-	for _, no := range c.rebuild {
-		bytes += c.membersSegment(no).pages * block
-	}
-	return bytes + int64(len(c.carry))*s.members.SegmentBytes()
+	return bytes
 }
 
 // room is how much of the result takes room: not what is cloned or linked. A segment that can't be linked is copied.

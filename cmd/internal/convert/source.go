@@ -160,6 +160,12 @@ func (s *source) widening(in *input) (multixact.Widening, error) {
 	return multixact.NewWidening(s.live, slotZero), nil
 }
 
+// The windows of an input, in segments: a unit of offsets is half a segment, and its end may stand in the next.
+const (
+	offsetsWindow = 2
+	membersWindow = 1
+)
+
 // An input is one worker's windows on the source.
 type input struct {
 	src              *source
@@ -169,11 +175,10 @@ type input struct {
 
 func (s *source) input(b mmapio.Backing) (in *input, err error) {
 	in = &input{src: s}
-	// a unit is half an old segment, and its end may stand in the next
-	if in.offsets, err = mmapio.NewReader(s.offsets, s.offsets.SegmentBytes(), 2, b); err != nil {
+	if in.offsets, err = mmapio.NewReader(s.offsets, s.offsets.SegmentBytes(), offsetsWindow, b); err != nil {
 		return nil, err
 	}
-	if in.members, err = mmapio.NewReader(s.members, s.members.SegmentBytes(), 1, b); err != nil {
+	if in.members, err = mmapio.NewReader(s.members, s.members.SegmentBytes(), membersWindow, b); err != nil {
 		in.offsets.Close()
 		return nil, err
 	}

@@ -12,8 +12,20 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
+// What the windows of a worker and of all workers may take, in bytes. Segments are of 32 KiB to 1 MiB, by the block size.
+const (
+	mostWritten = 1 << 20  // through one window
+	mostStaged  = 48 << 20 // in all
+)
+
 // batch is how many segments of output a worker writes through one window.
-const batch = 4
+func (c *conversion) batch() int { return int(max(1, mostWritten/c.src.offsets.SegmentBytes())) }
+
+// workers is how many there are of n pieces of work: no more than the windows of all may take.
+func (c *conversion) workers(n int) int {
+	each := int64(c.batch()+offsetsWindow+membersWindow) * c.src.offsets.SegmentBytes()
+	return min(c.Jobs, n, int(mostStaged/each))
+}
 
 // A worker is what one goroutine of the conversion works with: windows on both sides, a fixed number of segments each.
 type worker struct {
@@ -30,7 +42,7 @@ func (c *conversion) newWorker() (*worker, error) {
 	if c.Check {
 		return &worker{input: in, scratch: make([]byte, c.src.offsets.SegmentBytes())}, nil
 	}
-	out, err := mmapio.NewWriter(c.src.offsets.SegmentBytes(), batch, c.choice.Write, c.place.perm, c.Sync != mmapio.NoSync)
+	out, err := mmapio.NewWriter(c.src.offsets.SegmentBytes(), c.batch(), c.choice.Write, c.place.perm, c.Sync != mmapio.NoSync)
 	if err != nil {
 		in.Close()
 		return nil, err
@@ -49,7 +61,7 @@ func (w *worker) Close() error {
 func (c *conversion) parallel(ctx context.Context, n int, work func(w *worker, i int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	var next atomic.Int64
-	for range min(c.Jobs, n) {
+	for range c.workers(n) {
 		group.Go(func() error {
 			w, err := c.newWorker()
 			if err != nil {
@@ -70,6 +82,14 @@ func (c *conversion) parallel(ctx context.Context, n int, work func(w *worker, i
 		})
 	}
 	return group.Wait()
+}
+
+// batches calls work for n segments of the result, as many at a time as one window holds: [lo, hi) of them.
+func (c *conversion) batches(ctx context.Context, n int, work func(w *worker, lo, hi int) error) error {
+	size := c.batch()
+	return c.parallel(ctx, (n+size-1)/size, func(w *worker, i int) error {
+		return work(w, i*size, min((i+1)*size, n))
+	})
 }
 
 // stopped is the error of a run that was told to end.
@@ -96,8 +116,8 @@ func (c *conversion) write(w *worker, dir string, naming slru.Naming, batch []se
 	} else if err := w.writeOut(files, fill); err != nil {
 		return err
 	}
-	for i, f := range files {
-		c.wrote(dir+"/"+naming.Name(batch[i].no), f.Size)
+	for _, f := range files {
+		c.record(&c.written, f.Size)
 	}
 	return nil
 }
