@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -138,6 +139,10 @@ func (o *convertOptions) run(cmd *cobra.Command) error {
 	if bar != nil {
 		bar.Exit()
 	}
+	var refused *convert.RefusedError
+	if o.json && errors.As(err, &refused) {
+		err = errors.Join(err, json.NewEncoder(cmd.OutOrStdout()).Encode(refused))
+	}
 	if err != nil {
 		return err
 	}
@@ -154,7 +159,7 @@ func (o *convertOptions) bar(stderr io.Writer) *progressbar.ProgressBar {
 	if f, ok := stderr.(*os.File); o.progress == "never" || !ok || !term.IsTerminal(int(f.Fd())) {
 		return nil
 	}
-	bar := progressbar.NewOptions64(1, progressbar.OptionSetWriter(stderr), progressbar.OptionShowBytes(true),
+	bar := progressbar.NewOptions64(1, progressbar.OptionSetWriter(stderr), progressbar.OptionShowBytes(true), progressbar.OptionShowCount(),
 		progressbar.OptionSetPredictTime(true), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(),
 		progressbar.OptionSetDescription("converting"))
 	o.Start = bar.ChangeMax64

@@ -109,7 +109,7 @@ func (c *conversion) suits(dir *pgdata.Dir) error {
 	has, live := control.Counters(), c.src.live
 	switch {
 	case has == pgdata.Counters{NextMulti: multixact.FirstMulti, OldestMulti: multixact.FirstMulti, NextOffset: 1}:
-		if live.Oldest != multixact.FirstMulti || live.Next != multixact.FirstMulti {
+		if live.Oldest != multixact.FirstMulti { // else what initdb has set is right
 			c.add(Finding{Kind: FreshCluster, Text: fmt.Sprintf("datminmxid and relminmxid of %s are those of initdb; once what refers to the old multis is in it, run "+
 				"UPDATE pg_database SET datminmxid = '%d', and for its tables UPDATE pg_class SET relminmxid = '%d' WHERE relkind IN ('r', 'm', 't'), as pg_upgrade does", dir.Path, live.Oldest, live.Oldest)})
 		}

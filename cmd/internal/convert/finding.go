@@ -14,22 +14,36 @@ import (
 	"github.com/mxwiden/mxwiden/mmapio/slru"
 )
 
-// A Kind is what is wrong.
+// A Kind is what is wrong: a name that stays, for JSON. Its String is for people.
 type Kind string
 
 // The kinds of findings. Of the first four, rewrite refuses all and widen only a missing segment: the others it carries as
 // they are.
 const (
-	MissingSegment Kind = "members segment is missing"
-	NegativeLength Kind = "length is below zero"
-	PastRange      Kind = "members run past the live range"
-	TwoUpdaters    Kind = "more than one updating member"
-	ShortSegment   Kind = "segment is short"
-	NotLinked      Kind = "segment is copied, not linked"
-	KeptAtBoundary Kind = "multi is kept, where pg_upgrade loses it"
-	FreshCluster   Kind = "new cluster knows nothing of the old multis"
-	Forced         Kind = "refusal is overridden by --force"
+	MissingSegment Kind = "missing_segment"
+	NegativeLength Kind = "negative_length"
+	PastRange      Kind = "past_range"
+	TwoUpdaters    Kind = "two_updaters"
+	ShortSegment   Kind = "short_segment"
+	NotLinked      Kind = "not_linked"
+	KeptAtBoundary Kind = "kept_at_boundary"
+	FreshCluster   Kind = "fresh_cluster"
+	Forced         Kind = "forced"
 )
+
+var kindWords = map[Kind]string{
+	MissingSegment: "members segment is missing",
+	NegativeLength: "length is below zero",
+	PastRange:      "members run past the live range",
+	TwoUpdaters:    "more than one updating member",
+	ShortSegment:   "segment is short",
+	NotLinked:      "segment is copied, not linked",
+	KeptAtBoundary: "multi is kept, where pg_upgrade loses it",
+	FreshCluster:   "new cluster knows nothing of the old multis",
+	Forced:         "refusal is overridden by --force",
+}
+
+func (k Kind) String() string { return kindWords[k] }
 
 // A Finding is something that whoever runs the conversion should know: of a multi, of a segment, or of a cluster.
 type Finding struct {
@@ -134,10 +148,10 @@ func (f *findings) sorted(kinds ...Kind) []Finding {
 
 // A RefusedError says why a cluster can't be converted: everything that is wrong, up to a limit.
 type RefusedError struct {
-	Path     string // of the old cluster
-	Mode     Mode
-	Findings []Finding
-	Count    map[Kind]int
+	Path     string       `json:"refused"` // the old pg_multixact
+	Mode     Mode         `json:"mode"`
+	Findings []Finding    `json:"findings"`
+	Count    map[Kind]int `json:"finding_counts"`
 }
 
 // Error lists the first findings and says how many there are of each kind.
