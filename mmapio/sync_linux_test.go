@@ -13,7 +13,7 @@ import (
 func TestSyncTreeLeavesNothingDirty(t *testing.T) {
 	for _, m := range []mmapio.SyncMethod{mmapio.Fsync, mmapio.Syncfs} {
 		for _, jobs := range []int{0, 3} {
-			dir := t.TempDir()
+			dir := onDisk(t)
 			var paths []string
 			for _, name := range []string{"a", "b", "sub/c", "sub/sub/d"} {
 				path := filepath.Join(dir, name)
@@ -35,20 +35,64 @@ func TestSyncTreeLeavesNothingDirty(t *testing.T) {
 	}
 }
 
+// onDisk is a folder whose files can be brought to a disk. What is on tmpfs is always dirty.
+func onDisk(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		t.Fatal(err)
+	}
+	if st.Type == unix.TMPFS_MAGIC {
+		return mount(t, "ext4", 64<<20)
+	}
+	return dir
+}
+
+func TestWriteBehindStartsWritingAtOnce(t *testing.T) {
+	dir := onDisk(t)
+	for _, backing := range []mmapio.Backing{mmapio.Stage, mmapio.Map} {
+		dirty := map[bool]uint64{}
+		for _, behind := range []bool{true, false} {
+			w, err := mmapio.NewWriter(1<<20, 1, backing, private, behind)
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(dir, backing.String()+map[bool]string{true: " behind", false: " as it comes"}[behind])
+			window, err := w.Begin([]mmapio.NewFile{{Path: path, Size: 1 << 20}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range window {
+				window[i] = byte(i)
+			}
+			if err := errors.Join(w.Commit(), w.Close()); err != nil {
+				t.Fatal(err)
+			}
+			dirty[behind] = cached(t, path).Dirty
+		}
+		if dirty[true] > 0 || dirty[false] == 0 {
+			t.Errorf("%s: %d pages wait to be written with write-behind, %d without", backing, dirty[true], dirty[false])
+		}
+	}
+}
+
 // dirtyPages is how many pages of a file are in memory alone.
 func dirtyPages(t *testing.T, path string) uint64 {
+	pages := cached(t, path)
+	return pages.Dirty + pages.Writeback
+}
+
+// cached is what the page cache holds of a file.
+func cached(t *testing.T, path string) unix.Cachestat_t {
 	f, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	var st unix.Statfs_t
-	if err := unix.Fstatfs(int(f.Fd()), &st); err == nil && st.Type == unix.TMPFS_MAGIC {
-		t.Skip("set TMPDIR to a folder on a disk: what is on tmpfs is always dirty")
-	}
 	var pages unix.Cachestat_t
 	if err := unix.Cachestat(uint(f.Fd()), &unix.CachestatRange{}, &pages, 0); err != nil {
 		t.Skipf("needs Linux 6.5: cachestat: %v", err)
 	}
-	return pages.Dirty + pages.Writeback
+	return pages
 }

@@ -120,6 +120,18 @@ func TestServerAgreesPastBothWraps(t *testing.T) {
 					t.Fatal(err)
 				}
 				empty <- multixact.MemberAt(page, 0).XID == 0
+				t.Run("widen over pg_upgrade", func(t *testing.T) {
+					new := postgrestest.Init(t, "19")
+					if _, err := postgres.Upgrade(old, new); err != nil {
+						t.Fatal(err)
+					}
+					r := converted(t, options(old, new, convert.Widen))
+					postgrestest.Start(t, new, small)
+					if got := look(t, new); !reflect.DeepEqual(got, said) {
+						t.Errorf("the new server sees other rows or multis")
+					}
+					goesOn(t, new, r, said.multis)
+				})
 				for _, mode := range modes {
 					t.Run(string(mode), func(t *testing.T) {
 						new := postgrestest.Init(t, "19")
