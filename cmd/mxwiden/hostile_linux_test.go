@@ -157,6 +157,54 @@ func TestOldClusterOnAReadOnlyMount(t *testing.T) {
 	wantAbsent(t, out)
 }
 
+// A clone shares the bytes of the old cluster. Where the file system has none, the option is refused, and without it the files
+// are copied.
+func TestCloneWhereTheFileSystemCan(t *testing.T) {
+	image := filepath.Join(t.TempDir(), "image")
+	if err := errors.Join(os.WriteFile(image, nil, 0o600), os.Truncate(image, 512<<20)); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := exec.Command("mkfs.xfs", "-q", "-m", "reflink=1", image).CombinedOutput(); err != nil {
+		needed(t, "making an XFS takes xfsprogs: %v: %s", err, text)
+	}
+	xfs := t.TempDir()
+	if text, err := exec.Command("mount", "-o", "loop", image, xfs).CombinedOutput(); err != nil {
+		needed(t, "mounting takes root: %v: %s", err, text)
+	}
+	t.Cleanup(func() { unix.Unmount(xfs, unix.MNT_DETACH) })
+	for dir, cloned := range map[string]bool{xfs: true, mount(t, "tmpfs", "tmpfs", 0, "size=100m"): false} {
+		old, out := filepath.Join(dir, "old"), filepath.Join(dir, "out")
+		if _, err := (synth.Shape{Count: 500_000, MinMembers: 2, Seed: 1}).Write(old); err != nil {
+			t.Fatal(err)
+		}
+		text, err := mxwiden("convert", "-d", old, "-o", out, "--clone").CombinedOutput()
+		if !cloned {
+			if exitStatus(err) != exitFailed || !strings.Contains(string(text), "use copy-file-range or copy") {
+				t.Errorf("--clone on tmpfs: %v: %s", err, text)
+			}
+			wantAbsent(t, out)
+		} else if err != nil {
+			t.Errorf("--clone on XFS: %v: %s", err, text)
+		}
+		by := map[bool]string{true: "by clone", false: "by copy-file-range"}[cloned]
+		if text, err := mxwiden("convert", "-d", old, "-o", out+"2").CombinedOutput(); err != nil || !strings.Contains(string(text), by) {
+			t.Errorf("by default, want %s: %v: %s", by, err, text)
+		}
+		if text, err := mxwiden("verify", "-d", old, "-D", out+"2").CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, text)
+		}
+	}
+}
+
+// needed skips a test for what is missing, or fails it where nothing may be.
+func needed(t *testing.T, format string, args ...any) {
+	t.Helper()
+	if os.Getenv("MXWIDEN_REQUIRE_PG") == "1" {
+		t.Fatalf(format, args...)
+	}
+	t.Skipf(format, args...)
+}
+
 func TestFileSystemWithoutRoomIsRefusedBeforeAnythingIsWritten(t *testing.T) {
 	old := cluster(t, 500_000, 2)
 	out := filepath.Join(mount(t, "tmpfs", "tmpfs", 0, "size=1m"), "out")

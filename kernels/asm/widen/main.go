@@ -5,11 +5,9 @@ package main
 import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
-	. "github.com/mmcloughlin/avo/reg"
-)
 
-// block is the number of entries a turn of the loop does: widenBlock in kernels.
-const block = 16
+	"github.com/mxwiden/mxwiden/kernels/asm/blocks"
+)
 
 const signature = "func(dst []uint64, src []uint32, first uint32, add uint64)"
 
@@ -25,7 +23,7 @@ func main() {
 func avx2() {
 	TEXT("widenAVX2", NOSPLIT, signature)
 	Doc("widenAVX2 is Widen of whole blocks in AVX2.")
-	dst, src, turns := arguments()
+	dst, src, turns := blocks.Slice("dst"), blocks.Slice("src"), blocks.Turns("src")
 
 	Comment("first - 1, where 0 stays 0")
 	first := Load(Param("first"), GP32())
@@ -34,14 +32,14 @@ func avx2() {
 	limit, add, minusOne := YMM(), YMM(), YMM()
 	VMOVD(first, limit.AsX())
 	VPBROADCASTQ(limit.AsX(), limit)
-	VPBROADCASTQ(param("add"), add)
+	VPBROADCASTQ(blocks.Place("add"), add)
 
 	Comment("-1 in the low half of every quadword")
 	VPCMPEQD(minusOne, minusOne, minusOne)
 	VPSRLQ(U8(32), minusOne, minusOne)
 
-	loop("avx2", dst, src, turns, func() {
-		for i := 0; i < block; i += 4 {
+	blocks.Loop("avx2", turns, func() {
+		for i := 0; i < blocks.Size; i += 4 {
 			entry, below, moved := YMM(), YMM(), YMM()
 			VPMOVZXDQ(src.Offset(4*i), entry)
 			VPADDD(minusOne, entry, below)
@@ -50,6 +48,7 @@ func avx2() {
 			VBLENDVPD(below, moved, entry, entry)
 			VMOVDQU(entry, dst.Offset(8*i))
 		}
+		onward(dst, src)
 	})
 	VZEROUPPER()
 	RET()
@@ -59,15 +58,15 @@ func avx2() {
 func avx512() {
 	TEXT("widenAVX512", NOSPLIT, signature)
 	Doc("widenAVX512 is Widen of whole blocks in AVX512F.")
-	dst, src, turns := arguments()
+	dst, src, turns := blocks.Slice("dst"), blocks.Slice("src"), blocks.Turns("src")
 	first, limit, add := GP64(), ZMM(), ZMM()
 	Load(Param("first"), first.As32())
 	VPBROADCASTQ(first, limit)
-	VPBROADCASTQ(param("add"), add)
+	VPBROADCASTQ(blocks.Place("add"), add)
 
 	const less = 1 // the predicate LT of VPCMPUQ
-	loop("avx512", dst, src, turns, func() {
-		for i := 0; i < block; i += 8 {
+	blocks.Loop("avx512", turns, func() {
+		for i := 0; i < blocks.Size; i += 8 {
 			entry, set, move := ZMM(), K(), K()
 			VPMOVZXDQ(src.Offset(4*i), entry)
 			VPTESTMQ(entry, entry, set)
@@ -75,38 +74,14 @@ func avx512() {
 			VPADDQ(add, entry, move, entry)
 			VMOVDQU64(entry, dst.Offset(8*i))
 		}
+		onward(dst, src)
 	})
 	VZEROUPPER()
 	RET()
 }
 
-// arguments loads what both forms begin with: the two arrays and the number of whole blocks in src.
-func arguments() (dst, src Mem, turns Register) {
-	dst = Mem{Base: Load(Param("dst").Base(), GP64())}
-	src = Mem{Base: Load(Param("src").Base(), GP64())}
-	turns = Load(Param("src").Len(), GP64())
-	SHRQ(U8(4), turns)
-	return dst, src, turns
-}
-
-// param is the place of an argument on the stack.
-func param(name string) Op {
-	argument, err := Param(name).Resolve()
-	if err != nil {
-		panic(err)
-	}
-	return argument.Addr
-}
-
-// loop does body turns times, each a block further in dst and src.
-func loop(name string, dst, src Mem, turns Register, body func()) {
-	TESTQ(turns, turns)
-	JZ(LabelRef(name + "_done"))
-	Label(name + "_loop")
-	body()
-	ADDQ(U8(4*block), src.Base)
-	ADDQ(U32(8*block), dst.Base)
-	DECQ(turns)
-	JNZ(LabelRef(name + "_loop"))
-	Label(name + "_done")
+// onward goes on to the next block.
+func onward(dst, src Mem) {
+	ADDQ(U8(4*blocks.Size), src.Base)
+	ADDQ(U32(8*blocks.Size), dst.Base)
 }
